@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tree: what a path means and what its files do, for any front end (FUSE,
+ * 9P). A path is a small value, not an object: its kind and the numbers of
+ * whose it is, packed into 64 bits that serve as inode number and 9P qid.
+ * Kinds stand in one table (tree.c). Front ends know requests and paths, and
+ * no device.
+ */
+#ifndef IBFS_FS_H
+#define IBFS_FS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+struct file;
+struct fs_req;
+struct ibfs;
+struct textbuf;
+
+/* Packed: kind:8 sub:8 port:8 dev:12 idx:28. The root is 1. */
+struct path {
+	uint8_t kind;		/* enum kind, tree.h */
+	uint8_t sub;		/* which of a kind's family (counter, attribute) */
+	uint8_t port;
+	uint16_t dev;		/* device number */
+	uint32_t idx;		/* table index, node or link index, object number */
+};
+
+uint64_t path_pack(struct path path);
+struct path path_unpack(uint64_t ino);
+
+/* Who asks. pid is the thread's id (0 over 9P); groups are looked up when needed. */
+struct fs_cred {
+	uid_t uid;
+	gid_t gid;
+	pid_t pid;
+};
+
+/*
+ * A request. The front end embeds it and fills the upper part. An operation
+ * returns its result (0, bytes, or -errno) or FS_PENDING, after which whoever
+ * holds the request answers with fs_reply() exactly once. A front end whose
+ * client gave up calls fs_cancel(), which makes the holder let go of it and
+ * answers it with -EINTR.
+ */
+#define FS_PENDING	(-4096)
+
+struct fs_req {
+	struct ibfs *ibfs;
+	struct fs_cred cred;
+	void (*reply)(struct fs_req *req, ssize_t result, const void *data, size_t len);
+	/* the holder's */
+	void (*cancel)(struct fs_req *req);
+	struct fs_req *prev, *next;
+	struct file *file;
+	size_t size;			/* of a pending read */
+	void *priv;
+};
+
+void fs_reply(struct fs_req *req, ssize_t result, const void *data, size_t len);
+void fs_cancel(struct fs_req *req);
+
+/* An open file. Front ends make one by fs_open() and end it by fs_release(). */
+struct file {
+	struct ibfs *ibfs;
+	struct path path;
+	const struct file_ops *ops;
+	unsigned int flags;		/* O_* ; O_NONBLOCK as of the last read or write */
+	unsigned int hints;		/* FILE_* below, for the front end */
+	struct fs_cred opener;
+	void *priv;			/* of ops */
+	void *front;			/* of the front end (poll handle, fid) */
+	void (*wake)(struct file *file);	/* front end's: readiness may have changed */
+};
+
+enum {
+	FILE_STREAM	= 1 << 0,	/* no offset at all: umad, issm, event files */
+	FILE_QUEUE	= 1 << 1,	/* direct, offset ignored, lseek allowed */
+};
+
+struct file_ops {
+	ssize_t (*open)(struct file *file, struct fs_req *req);		/* 0, -errno, FS_PENDING */
+	void (*release)(struct file *file);
+	/* Fills buf and returns bytes; or FS_PENDING, keeping req (req->size = size). */
+	ssize_t (*read)(struct file *file, struct fs_req *req, void *buf, size_t size, off_t off);
+	ssize_t (*write)(struct file *file, struct fs_req *req, const void *buf, size_t size, off_t off);
+	unsigned int (*poll)(struct file *file);			/* POLLIN | ... now */
+	/*
+	 * arg is the caller's pointer, in what was copied in (a restricted
+	 * ioctl's _IOC_SIZE), out room for what goes back (*out_len at most;
+	 * set to the bytes to copy back). in and out may be the same memory.
+	 */
+	ssize_t (*ioctl)(struct file *file, struct fs_req *req, unsigned int cmd, uint64_t arg,
+			 const void *in, size_t in_len, void *out, size_t *out_len);
+	/* Text files: print the whole content; take a whole write. Used when read/write are NULL. */
+	int (*show)(struct ibfs *ibfs, struct path path, struct textbuf *out);
+	ssize_t (*store)(struct file *file, struct fs_req *req, const char *text, size_t len);
+};
+
+/* Growing text, for show(). Errors are kept until the end: a failed one has data NULL. */
+struct textbuf {
+	char *data;
+	size_t len, size;
+};
+void text_printf(struct textbuf *text, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void text_free(struct textbuf *text);
+
+/*
+ * What front ends call. Names are one component. Permissions are checked by
+ * fs_access(), called by front ends that have no kernel to do so.
+ */
+int fs_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child);
+int fs_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+int fs_setattr(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
+	       const struct stat *st, unsigned int mask);	/* FS_SET_* */
+enum { FS_SET_MODE = 1, FS_SET_UID = 2, FS_SET_GID = 4, FS_SET_SIZE = 8 };
+/*
+ * The directory's entries from *cookie on (0: the start), in a stable order:
+ * fills name and child and moves *cookie; 1, or 0 at the end, or -errno.
+ */
+int fs_readdir(struct ibfs *ibfs, struct path dir, uint64_t *cookie, char name[256], struct path *child);
+int fs_readlink(struct ibfs *ibfs, struct path path, char *buf, size_t size);
+int fs_mkdir(struct ibfs *ibfs, struct path dir, const char *name, mode_t mode,
+	     const struct fs_cred *cred, struct path *child);
+int fs_rmdir(struct ibfs *ibfs, struct path dir, const char *name, const struct fs_cred *cred);
+int fs_access(struct ibfs *ibfs, struct path path, const struct fs_cred *cred, int mask);
+
+/* 0 or FS_PENDING (then fs_reply(0 or -errno)): *file is made at once in both cases, and freed by fs_release() also after a failed open. */
+ssize_t fs_open(struct fs_req *req, struct path path, unsigned int flags, struct file **file);
+ssize_t fs_read(struct fs_req *req, struct file *file, void *buf, size_t size, off_t off);
+ssize_t fs_write(struct fs_req *req, struct file *file, const void *buf, size_t size, off_t off);
+ssize_t fs_ioctl(struct fs_req *req, struct file *file, unsigned int cmd, uint64_t arg,
+		 const void *in, size_t in_len, void *out, size_t *out_len);
+unsigned int fs_poll(struct file *file);
+void fs_release(struct file *file);
+/* Tell the front end that the file's readiness may have changed. */
+void fs_wake(struct file *file);
+
+/*
+ * Work that may sleep for ever (process_vm_*, /proc of a client): runs on a
+ * helper thread of that client process, done() back in the event loop. A job
+ * can't be stopped, only disowned: cancel sets job->done to NULL semantics by
+ * offload_disown(), after which free() is called on the loop when it ends.
+ */
+struct job {
+	struct job *prev, *next;
+	struct ibfs *ibfs;
+	pid_t pid;				/* the client: one thread each */
+	void (*run)(struct job *job);		/* on the helper thread */
+	void (*done)(struct job *job);		/* in the loop; frees the job */
+	void (*disowned)(struct job *job);	/* instead of done, after offload_disown() */
+};
+int offload(struct job *job);
+void offload_disown(struct job *job);
+
+/* Start and stop. fuse.c: mounts and joins the loop; stopping unmounts. */
+int fs_init(struct ibfs *ibfs);
+void fs_exit(struct ibfs *ibfs);
+struct fuse_front;
+struct fuse_front *fuse_front_start(struct ibfs *ibfs, const char *mountpoint, const char *options);
+void fuse_front_stop(struct fuse_front *front);
+
+#endif

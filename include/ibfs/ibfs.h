@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The daemon's one root object, and the few services that every part uses:
+ * deferred work, the text of recent errors and the stream of events.
+ * Nothing here knows a file, a packet or a device's inside.
+ */
+#ifndef IBFS_IBFS_H
+#define IBFS_IBFS_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ev_loop;
+struct conf;
+struct fabric;
+struct fs;
+struct ibfs_device;
+struct taskq;
+struct textring;
+
+#define IBFS_VERSION "0.1"
+
+struct ibfs {
+	struct ev_loop *loop;
+	struct conf *conf;
+	struct taskq *tasks;
+	struct fabric *fabric;		/* soft devices and simulated nodes */
+	struct ibfs_device *devices;	/* utlist, in order of their number */
+	unsigned int next_device;
+	struct fs *fs;
+	struct textring *errors;	/* why recent requests failed */
+	struct textring *events;	/* asynchronous events of all devices */
+};
+
+/*
+ * Deferred work. What is called from a packet's arrival must not send the next
+ * packet of a conversation itself (the stack would grow with the conversation):
+ * it queues a task, which runs from the event loop before it sleeps, and
+ * between two requests of a front end. Intrusive; a task may be queued again
+ * from its own function. task_cancel() of an idle task does nothing.
+ */
+struct task {
+	struct task *prev, *next;
+	void (*fn)(struct task *task);
+};
+
+struct taskq *taskq_new(struct ev_loop *loop);
+void taskq_free(struct taskq *q);
+void task_queue(struct taskq *q, struct task *task);
+void task_cancel(struct taskq *q, struct task *task);
+/* Run what is queued now (not what gets queued meanwhile); true if more waits. */
+bool taskq_run(struct taskq *q);
+
+/*
+ * A ring of recent text lines with one consecutive number each. Readers keep
+ * the number of the line that they want next; lines that were overwritten
+ * before a slow reader came are skipped.
+ */
+struct textring_reader {
+	struct textring_reader *prev, *next;
+	uint64_t seq;			/* of the next line to read */
+	void (*wake)(struct textring_reader *reader);
+};
+
+struct textring *textring_new(unsigned int lines);
+void textring_free(struct textring *ring);
+void textring_add(struct textring *ring, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* From now on (or, with backlog, from the oldest kept line). */
+void textring_attach(struct textring *ring, struct textring_reader *reader,
+		     bool backlog);
+void textring_detach(struct textring *ring, struct textring_reader *reader);
+/* The reader's next line without newline, or NULL; *reader moves on. */
+const char *textring_next(struct textring *ring, struct textring_reader *reader);
+
+/*
+ * Note why a request failed, in words, for the `errors` file; returns -err so
+ * that a caller can write: return ibfs_fail(ibfs, EINVAL, "no port %u", n);
+ */
+int ibfs_fail(struct ibfs *ibfs, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* A line for the daemon's log (stderr, or syslog when in the background). */
+void ibfs_log(struct ibfs *ibfs, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The fabric: nodes with ports, links that join two ports, switches that
+ * forward by the tables which a subnet manager wrote into them. Nothing here
+ * knows a MAD's meaning, a file or a process. IBA chapters 7, 14.2 and 18.
+ *
+ * Numbers are host order throughout; only packets are big-endian.
+ */
+#ifndef IBFS_FABRIC_FABRIC_H
+#define IBFS_FABRIC_FABRIC_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <uthash.h>
+
+struct ibfs;
+struct fabric;
+struct link;
+struct node;
+struct packet;
+struct port;
+
+enum node_type { NODE_CA = 1, NODE_SWITCH = 2, NODE_ROUTER = 3 };
+
+/* PortInfo:PortState and PortPhysicalState, 14.2.5.6 */
+enum port_state { PORT_NOP, PORT_DOWN, PORT_INIT, PORT_ARMED, PORT_ACTIVE };
+enum phys_state {
+	PHYS_NOP, PHYS_SLEEP, PHYS_POLLING, PHYS_DISABLED, PHYS_TRAINING,
+	PHYS_LINKUP, PHYS_RECOVERY, PHYS_TEST,
+};
+
+/* PortInfo's LinkWidth and LinkSpeed masks, and LinkSpeedExt */
+enum { WIDTH_1X = 1, WIDTH_4X = 2, WIDTH_8X = 4, WIDTH_12X = 8, WIDTH_2X = 16 };
+enum { SPEED_SDR = 1, SPEED_DDR = 2, SPEED_QDR = 4 };
+enum {
+	SPEED_FDR = 1, SPEED_EDR = 2, SPEED_HDR = 4, SPEED_NDR = 8,
+	SPEED_XDR = 16,		/* as in IBA 1.7's PortInfo; ActiveExt needs 5 bits there */
+};
+
+/*
+ * What a port counts, 16.1.3.5 and 16.1.4. Data in 4-byte words, as PMA has
+ * them. The PMA and sysfs cut them to their field's width (they stick at the
+ * largest value); clearing sets the field here to 0.
+ */
+struct port_counters {
+	uint64_t xmit_data, rcv_data;
+	uint64_t xmit_pkts, rcv_pkts;
+	uint64_t unicast_xmit_pkts, unicast_rcv_pkts;
+	uint64_t multicast_xmit_pkts, multicast_rcv_pkts;
+	uint64_t xmit_wait;
+	uint32_t symbol_errors, link_recovers, link_downed;
+	uint32_t rcv_errors, rcv_rem_phys_errors, rcv_switch_relay_errors;
+	uint32_t xmit_discards, xmit_constraint_errors, rcv_constraint_errors;
+	uint32_t local_link_integrity_errors, excess_overrun_errors;
+	uint32_t vl15_dropped, qp1_dropped;
+};
+
+/*
+ * A port's part of PortInfo (14.2.5.6), one for every external port of a
+ * switch, every CA port, and a switch's port 0. The first group matters on end
+ * ports only (CA ports and switch port 0).
+ */
+struct port {
+	struct node *node;
+	struct link *link;		/* NULL: nothing is plugged in */
+	struct port *peer;		/* the other end while link is plugged in */
+	uint8_t num;
+
+	uint64_t guid;			/* end ports; a switch's external ports: 0 */
+	uint64_t gid_prefix;
+	uint64_t mkey;
+	uint16_t lid, sm_lid;
+	uint32_t cap_mask;
+	uint16_t cap_mask2;
+	uint16_t mkey_lease;		/* seconds, 0: never runs out */
+	uint8_t lmc, sm_sl, mkey_protect;
+	uint8_t subnet_timeout, resp_time, client_rereg;
+	uint16_t mkey_violations, pkey_violations, qkey_violations;
+
+	enum port_state state;
+	enum phys_state phys_state, link_down_default;
+	uint8_t width_enabled, width_supported, width_active;
+	uint8_t speed_enabled, speed_supported, speed_active;
+	uint8_t speed_ext_enabled, speed_ext_supported, speed_ext_active;
+	uint8_t mtu_cap, neighbor_mtu;	/* 1..5: 256..4096 */
+	uint8_t vl_cap, oper_vls;	/* 1..5: VL0, 0-1, 0-3, 0-7, 0-14 */
+	uint8_t vl_stall, hoq_life;
+	uint8_t phy_errors, overrun_errors, init_type;
+	uint8_t part_enforce, vl_high_limit;
+	uint16_t diag_code;
+
+	uint16_t *pkeys;		/* node->num_pkeys entries, end ports; NULL before first use: only the default key */
+	uint64_t *guids;		/* GUIDInfo from index 1 on, lazily */
+	uint8_t (*vlarb)[64];		/* four tables: low 1, low 2, high 1, high 2, lazily */
+	uint8_t (*sl2vl)[8];		/* indexed by input port (switch) or 0 (CA), lazily; default SL n -> VL n mod oper_vls */
+	struct port_counters cnt;
+	struct tap *taps;		/* captures that listen, or NULL */
+	void *agents;			/* hca/: MAD state of this end port, lazily */
+};
+
+/* SwitchInfo, 14.2.5.4, and the tables that it sizes */
+struct switch_info {
+	uint16_t lft_cap, mft_cap, lft_top;
+	uint8_t default_port, default_mcast_primary, default_mcast_not_primary;
+	uint8_t life_time;
+	bool port_state_change, enhanced_port0;
+	uint16_t mcast_top;
+	uint16_t part_enforce_cap;
+	uint32_t lft_size;		/* entries allocated, a multiple of 64 */
+	uint8_t *lft;			/* lid -> port, 255: none */
+	uint32_t mft_size;		/* MLIDs allocated */
+	unsigned int mft_words;		/* 32-bit words per MLID */
+	uint32_t *mft;			/* mlid - 0xc000 -> port mask, bit 0 = port 0 */
+};
+
+/* What a node's owner (hca/) does. Chosen at creation; may change when it becomes a device. */
+struct node_ops {
+	/*
+	 * A packet for this node's own management or end port: addressed to an
+	 * end port (port is that end port: CA port or port 0), or a directed
+	 * route SMP (port is where it came in, which may be external).
+	 */
+	void (*recv)(struct port *port, struct packet *pkt);
+	/* The port's state, or the other fields that clients care for, changed. */
+	void (*port_event)(struct port *port, unsigned int events);
+	/* Free priv and the ports' agents. */
+	void (*free)(struct node *node);
+};
+
+enum {				/* port_event()'s events */
+	PORT_EV_STATE		= 1 << 0,	/* up, down, armed, active */
+	PORT_EV_LID		= 1 << 1,
+	PORT_EV_SM		= 1 << 2,
+	PORT_EV_PKEY		= 1 << 3,
+	PORT_EV_GID		= 1 << 4,
+	PORT_EV_REREGISTER	= 1 << 5,
+	PORT_EV_CAPMASK		= 1 << 6,	/* or node description: trap 144 */
+	PORT_EV_REMOVED		= 1 << 7,
+};
+
+struct node {
+	struct fabric *fabric;
+	char *id;			/* unique: the topology file's node id */
+	char desc[65];
+	enum node_type type;
+	uint8_t num_ports;		/* external ones */
+	uint8_t num_pkeys;		/* per end port; 32 unless said */
+	uint16_t num_guids;		/* GUIDCap of end ports; 32 unless said */
+	unsigned int index;		/* in order of creation */
+	uint64_t guid, sysimg_guid;
+	uint32_t vendor_id, revision;
+	uint16_t device_id;
+	struct port *ports;		/* 0..num_ports; [0] is a switch's port 0, else unused */
+	struct switch_info *sw;		/* NULL unless a switch */
+	const struct node_ops *ops;
+	void *priv;			/* of ops' owner: struct hca for a device */
+	UT_hash_handle hh_id, hh_guid;
+};
+
+struct link {
+	struct port *a, *b;
+	unsigned int index;
+	bool down;			/* taken down by hand (cable pulled) */
+	struct faults *faults;		/* NULL: a perfect cable */
+};
+
+struct fabric {
+	struct ibfs *ibfs;
+	struct node **nodes;		/* by index; NULL where one was removed */
+	struct link **links;
+	unsigned int num_nodes, num_links;	/* slots */
+	struct node *by_id, *by_guid;
+	const struct node_ops *sim_ops;	/* for nodes that are no device */
+	uint64_t next_guid[4];		/* by node type, for nodes without a guid */
+};
+
+struct fabric *fabric_new(struct ibfs *ibfs, const struct node_ops *sim_ops);
+void fabric_free(struct fabric *fabric);
+
+/*
+ * Add a node (all ports DOWN/POLLING, nothing plugged in). guid 0: the next
+ * free one. A CA's port guids are guid + port number unless set afterwards.
+ * NULL and errno: EEXIST (id or guid), EINVAL (ports 1..254), ENOMEM.
+ */
+struct node *node_new(struct fabric *fabric, enum node_type type,
+		      const char *id, unsigned int num_ports, uint64_t guid);
+void node_remove(struct node *node);	/* unplugs it, tells its owner, frees it */
+struct node *fabric_find(struct fabric *fabric, const char *id);
+struct node *fabric_find_guid(struct fabric *fabric, uint64_t guid);
+/* The end port whose PortInfo governs this port: itself, or a switch's port 0. */
+struct port *port_end(struct port *port);
+
+/* Plug a cable in; trains to INIT at the best common width and speed. NULL and errno EBUSY, EINVAL. */
+struct link *link_new(struct port *a, struct port *b);
+void link_remove(struct link *link);
+void link_set_down(struct link *link, bool down);
+
+/*
+ * State changes by the subnet manager or by hand (Set(PortInfo), ctl). A state
+ * that 14.2.5.6's table forbids: EINVAL. Both ends of the link follow where
+ * they must (phys disable, down).
+ */
+int port_set_state(struct port *port, enum port_state state);
+int port_set_phys(struct port *port, enum phys_state phys);
+void port_retrain(struct port *port);	/* after a change of enabled width or speed */
+/* Report through node->ops->port_event; sets SwitchInfo:PortStateChange for PORT_EV_STATE. */
+void port_event(struct port *port, unsigned int events);
+
+uint16_t port_pkey(const struct port *port, unsigned int index);	/* 0 when empty */
+uint64_t port_gid_guid(const struct port *port, unsigned int index);	/* 0 when empty */
+/* Active data rate, Mbit/s of payload lines as sysfs counts it (4X QDR 40000, 4X EDR 100000). */
+unsigned int port_rate_mbps(const struct port *port);
+
+/*
+ * Send a packet out of a port, LRH pushed. The peer's node gets it before this
+ * returns, unless a fault keeps it. Counts it on both ends, feeds the taps,
+ * obeys state (nothing leaves a DOWN port; only VL15 before ACTIVE; ARMED
+ * receives). 0, or -ENETDOWN when it could not leave.
+ */
+int port_xmit(struct port *port, struct packet *pkt);
+
+/* Switching, switch.c: called by port_xmit() for a packet that reached a switch. */
+void switch_recv(struct port *port, struct packet *pkt);
+/* Forward from inside the switch (port 0's own packets) by its tables. */
+void switch_forward(struct node *node, struct port *in, struct packet *pkt);
+/* Table access for SMA and static routing; grows the table as needed. -ERANGE, -ENOMEM. */
+int switch_set_lft(struct node *node, uint16_t lid, uint8_t port);
+uint8_t switch_get_lft(const struct node *node, uint16_t lid);	/* 255: none */
+int switch_set_mft(struct node *node, uint16_t mlid, unsigned int word, uint32_t mask);	/* word: ports 32*word.. */
+uint32_t switch_get_mft(const struct node *node, uint16_t mlid, unsigned int word);
+unsigned int port_vl(const struct port *in, const struct port *out, unsigned int sl);
+
+/* Faults of a link, faults.c; probabilities 0..1, delay in seconds. */
+struct fault_conf {
+	double drop, corrupt, duplicate, reorder;
+	double delay, jitter;
+	uint64_t seed;
+};
+int link_set_faults(struct link *link, const struct fault_conf *conf);	/* -EINVAL, -ENOMEM; all zero: perfect again */
+void link_get_faults(const struct link *link, struct fault_conf *conf);
+
+/* Capture, capture.c: fn gets every packet that leaves or enters the port, as a pcap record's bytes. */
+struct tap {
+	struct tap *prev, *next;
+	void (*fn)(struct tap *tap, const struct packet *pkt, bool out);
+};
+void tap_attach(struct port *port, struct tap *tap);
+void tap_detach(struct port *port, struct tap *tap);
+/* Bytes as on the wire, ICRC and VCRC appended (IBA 7.8); returns length, cut at size. */
+size_t packet_wire_image(const struct packet *pkt, void *buf, size_t size);
+
+/*
+ * Topology files (ibsim's and ibnetdiscover's format). On error: -errno, and
+ * one line in *err ("file:line: what was expected"), which the caller frees.
+ */
+int topology_load(struct fabric *fabric, const char *file, char **err);
+void topology_dump(struct fabric *fabric, FILE *out);	/* the same format, live */
+
+/* Static subnet: LIDs, LFTs, states ACTIVE (routes by breadth-first search). */
+int static_subnet(struct fabric *fabric);
+/* After a link or node change on a static subnet nobody took over. */
+void static_subnet_refresh(struct fabric *fabric);
+
+#endif
