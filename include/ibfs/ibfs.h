@@ -32,6 +32,7 @@ struct ibfs {
 	struct fs *fs;
 	struct textring *errors;	/* why recent requests failed */
 	struct textring *events;	/* asynchronous events of all devices */
+	bool background;		/* the log goes to syslog */
 };
 
 /*
@@ -68,6 +69,8 @@ struct textring *textring_new(unsigned int lines);
 void textring_free(struct textring *ring);
 void textring_add(struct textring *ring, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+void textring_vadd(struct textring *ring, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
 /* From now on (or, with backlog, from the oldest kept line). */
 void textring_attach(struct textring *ring, struct textring_reader *reader,
 		     bool backlog);
