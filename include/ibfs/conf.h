@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The configuration, ibfs.conf(5): what a file or the defaults say, checked as
+ * far as that can be done without a fabric. Strings belong to struct conf.
+ */
+#ifndef IBFS_CONF_H
+#define IBFS_CONF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ibfs;
+
+/* A node that the file itself describes (`switches`, `hcas`). */
+struct conf_node {
+	const char *where;		/* "file:line", for errors */
+	const char *name;		/* its id in the topology */
+	const char *desc;		/* NULL: the name */
+	bool is_switch;
+	unsigned int ports;
+	uint64_t guid;			/* 0: the next free one */
+};
+
+/* One end of a link: node "name", port n. */
+struct conf_end {
+	const char *node;
+	unsigned int port;
+};
+
+struct conf_link {
+	const char *where;
+	struct conf_end a, b;
+	unsigned int width;		/* WIDTH_*, 0: all that both ends have */
+	unsigned int speed, speed_ext;	/* SPEED_*, both 0: likewise */
+};
+
+struct conf_device {
+	const char *where;
+	const char *name;		/* in the tree */
+	const char *node;		/* id in the topology */
+};
+
+/* Owner and modes of the device files. */
+struct conf_files {
+	uid_t uid;
+	gid_t gid;
+	mode_t umad, issm, uverbs, clone;
+};
+
+struct conf {
+	bool subnet_manager;		/* subnet = "sm": ports wait in INIT for one */
+	const char *topology;		/* path, NULL: none */
+	const char *topology_where;
+	struct conf_node *nodes;
+	struct conf_link *links;
+	struct conf_device *devices;
+	unsigned int num_nodes, num_links, num_devices;
+	struct conf_files files;
+	const char *log;		/* path of a file, "syslog", or NULL: stderr or syslog */
+	unsigned int errors, events;	/* lines that the files of these names keep */
+	void *priv;
+};
+
+/*
+ * Read a file; with NULL, only the defaults: a switch and two HCAs, rxe0 and
+ * rxe1. NULL on error, with one line ("file:line: what was expected") in *err,
+ * which the caller frees.
+ */
+struct conf *conf_read(const char *file, char **err);
+void conf_free(struct conf *conf);
+
+/*
+ * Make what the configuration says: nodes, links, the static subnet, devices.
+ * ibfs->conf and ibfs->fabric are there. 0, or -errno and *err as above.
+ */
+int conf_apply(struct ibfs *ibfs, char **err);
+
+#endif
