@@ -21,6 +21,7 @@ struct link;
 struct node;
 struct packet;
 struct port;
+struct static_group;
 
 enum node_type { NODE_CA = 1, NODE_SWITCH = 2, NODE_ROUTER = 3 };
 
@@ -174,6 +175,9 @@ struct fabric {
 	struct node *by_id, *by_guid;
 	const struct node_ops *sim_ops;	/* for nodes that are no device */
 	uint64_t next_guid[4];		/* by node type, for nodes without a guid */
+	bool static_owned;		/* static_subnet()'s LIDs and routes hold. SMA clears it when a
+					   subnet manager sets a PortInfo with an SM LID */
+	struct static_group *groups;	/* static_mcast.c's, by MGID */
 };
 
 struct fabric *fabric_new(struct ibfs *ibfs, const struct node_ops *sim_ops);
@@ -253,14 +257,51 @@ size_t packet_wire_image(const struct packet *pkt, void *buf, size_t size);
 
 /*
  * Topology files (ibsim's and ibnetdiscover's format). On error: -errno, and
- * one line in *err ("file:line: what was expected"), which the caller frees.
+ * one line in *err ("file:line: what was wrong, what was expected"), which the
+ * caller frees; what had been read until then is in the fabric. Ports are left
+ * in INIT; LIDs that the file gives are set (static_subnet() honours them).
  */
 int topology_load(struct fabric *fabric, const char *file, char **err);
-void topology_dump(struct fabric *fabric, FILE *out);	/* the same format, live */
+/* The same from an open stream; name stands in messages and for finding includes. */
+int topology_load_stream(struct fabric *fabric, FILE *in, const char *name, char **err);
+/* The live fabric in the same format, as ibnetdiscover prints it. */
+void topology_dump(struct fabric *fabric, FILE *out);
 
-/* Static subnet: LIDs, LFTs, states ACTIVE (routes by breadth-first search). */
-int static_subnet(struct fabric *fabric);
-/* After a link or node change on a static subnet nobody took over. */
+/*
+ * Nodes and links that are written out in the configuration. desc NULL: the
+ * id. A port number 0: the first that is free. NULL or -errno, and a line in
+ * *err without file and line, which the caller knows and frees.
+ */
+struct node *topology_add_node(struct fabric *fabric, enum node_type type, const char *id,
+			       const char *desc, unsigned int num_ports, char **err);
+int topology_link(struct fabric *fabric, const char *a, unsigned int port_a,
+		  const char *b, unsigned int port_b, char **err);
+/* What there is without configuration: one-port CAs "rxe0" and "rxe1" on "switch". */
+int fabric_default(struct fabric *fabric);
+
+/*
+ * Static subnet: LIDs for all plugged end ports (those from the file where they
+ * are free), LFTs of shortest paths, states ACTIVE, SM LID 0. -ENOSPC when the
+ * LIDs don't suffice, -ENOMEM, with a line in *err, which the caller frees.
+ */
+int static_subnet(struct fabric *fabric, char **err);
+/*
+ * After a link or node came, went, or changed: LIDs and routes anew, while the
+ * fabric is static_owned. LIDs that were given stay.
+ */
 void static_subnet_refresh(struct fabric *fabric);
+/*
+ * Multicast on a static subnet: a port becomes a member of a group (counted:
+ * as many detaches as attaches), whose packets go along a spanning tree. A
+ * sender need not be a member. attach and mlid: the MLID, 0xc000 and up, or
+ * -ENOENT (no such group or member), -ENOSPC, -ENOMEM, -EOPNOTSUPP (the subnet
+ * is not, or no longer, static).
+ */
+int static_mcast_attach(struct fabric *fabric, struct port *port, const uint8_t mgid[16]);
+int static_mcast_detach(struct fabric *fabric, struct port *port, const uint8_t mgid[16]);
+int static_mcast_mlid(struct fabric *fabric, const uint8_t mgid[16]);
+/* Forget the ports of a node that goes; forget all groups. For node_remove() and fabric_free(). */
+void static_node_gone(struct node *node);
+void static_exit(struct fabric *fabric);
 
 #endif
