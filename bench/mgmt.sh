@@ -1,0 +1,231 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Management speed and size: ibfs against ibsim, with the same tools on the same
+# topology in one run, both pinned to one processor and free. Prints ratios
+# (ibfs / ibsim) and what they must be; exits 1 when one is missed.
+#
+# usage: bench/mgmt.sh [NODES...]	of 1116 5166 13284 (all unless given)
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=$PWD/build
+preload=$(find /usr/lib -name libumad2sim.so 2>/dev/null | head -n 1)
+work=$(mktemp -d)
+mnt=$work/mnt
+mkdir "$mnt"
+daemon=
+missed=0
+
+cleanup()
+{
+	[ -z "$daemon" ] || stop_daemon
+	rm -rf "$work"
+}
+trap cleanup EXIT
+
+fail()
+{
+	echo "bench: $1" >&2
+	exit 1
+}
+
+[ -n "$preload" ] || fail "libumad2sim.so is missing: install ibsim-utils"
+
+# pods of a three-level fat tree of 36-port switches, by node count
+pods()
+{
+	case $1 in
+	1116) echo 3 ;;
+	5166) echo 14 ;;
+	13284) echo 36 ;;
+	*) fail "nodes are 1116, 5166 or 13284, not '$1'" ;;
+	esac
+}
+
+# Words before every command of a run: placement on processors.
+pin()
+{
+	if [ "$placement" = pinned ]; then taskset -c 0 "$@"; else "$@"; fi
+}
+
+start_ibsim()
+{
+	local cas switches
+	cas=$(grep -c '^Ca' "$1")
+	switches=$(grep -c '^Switch' "$1")
+	pin ibsim -s -n -N $((cas + switches + 1)) -S $((switches + 1)) \
+		-P $((cas + 37 * switches + 1)) "$1" >"$work/ibsim.log" 2>&1 &
+	daemon=$!
+	until on_ibsim smpquery -D nodeinfo 0 >/dev/null 2>&1; do
+		kill -0 "$daemon" 2>/dev/null || fail "ibsim ended: $(tail -n 1 "$work/ibsim.log")"
+	done
+}
+
+start_ibfs()
+{
+	cat >"$work/ibfs.conf" <<-EOF
+	subnet = "sm";
+	topology = "$1";
+	devices = ( { name = "rxe0"; node = "H-0002c90300000000"; } );
+	EOF
+	pin "$build/ibfs" -f -c "$work/ibfs.conf" "$mnt" 2>"$work/ibfs.log" &
+	daemon=$!
+	until mountpoint -q "$mnt"; do
+		kill -0 "$daemon" 2>/dev/null || fail "ibfs ended: $(tail -n 1 "$work/ibfs.log")"
+	done
+}
+
+stop_daemon()
+{
+	kill "$daemon" 2>/dev/null
+	wait "$daemon" 2>/dev/null
+	daemon=
+}
+
+on_ibsim()
+{
+	LD_PRELOAD=$preload "$@"
+}
+
+on_ibfs()
+{
+	"$build/ibfs-run" -m "$mnt" "$@"
+}
+
+# The daemon's processor time so far, in ns (all its threads).
+daemon_cpu()
+{
+	cat /proc/"$daemon"/task/*/schedstat | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
+}
+
+daemon_rss()
+{
+	awk '/^VmRSS/ { print $2 }' /proc/"$daemon"/status
+}
+
+seconds()
+{
+	local start end
+	start=$(date +%s%N)
+	"$@" >"$work/out" 2>&1 || fail "$*: $(tail -n 2 "$work/out")"
+	end=$(date +%s%N)
+	awk -v a="$start" -v b="$end" 'BEGIN { printf "%.3f\n", (b - a) / 1e9 }'
+}
+
+# One cold sweep: seconds from OpenSM's first log line to SUBNET UP.
+sweep()
+{
+	rm -rf "$work/osm"
+	mkdir "$work/osm"
+	OSM_CACHE_DIR=$work/osm OSM_TMP_DIR=$work/osm pin "$1" opensm -o -f "$work/osm/log" \
+		>"$work/out" 2>&1
+	grep -q 'SUBNET UP' "$work/osm/log" || fail "opensm on $1: $(tail -n 2 "$work/osm/log")"
+	! grep -q 'ERR' "$work/osm/log" || echo "note: $1: $(grep -m 1 ERR "$work/osm/log")"
+	awk '{ split($3, t, ":"); now = t[1] * 3600 + t[2] * 60 + t[3] + $4 / 1e6 }
+		!start { start = now }
+		/SUBNET UP/ { printf "%.3f\n", now - start; exit }' "$work/osm/log"
+}
+
+# name, ibfs' value, ibsim's, "min" or "max", bound of the ratio
+ratio()
+{
+	awk -v name="$1" -v a="$2" -v b="$3" -v kind="$4" -v bound="$5" 'BEGIN {
+		r = a / b
+		ok = kind == "min" ? r >= bound : r <= bound
+		printf "%-44s %12s %12s %7.2f  %s %-5s %s\n", name, a, b, r, kind, bound,
+			ok ? "ok" : "MISSED"
+		exit !ok
+	}' || missed=$((missed + 1))
+}
+
+round_trips()
+{
+	local window bound sim ibfs
+	for window in 1 16; do
+		bound=$([ "$window" = 1 ] && echo 1 || echo 0.7)
+		start_ibsim "$1"
+		sim=$(pin on_ibsim "$build/bench/umad_rtt" "$window" 60000 2>/dev/null)
+		stop_daemon
+		start_ibfs "$1"
+		ibfs=$(pin on_ibfs "$build/bench/umad_rtt" "$window" 60000)
+		stop_daemon
+		[ -n "$sim" ] && [ -n "$ibfs" ] || fail "umad_rtt failed"
+		ratio "Get(NodeInfo)/s, window $window, $placement" "${ibfs% *}" "${sim% *}" \
+			min "$bound"
+	done
+}
+
+# Requests that the daemon was given through umad files.
+requests()
+{
+	awk '/^ibfs_umad_sent_total/ { sum += $NF } END { print sum + 0 }' "$mnt/metrics"
+}
+
+sweeps()
+{
+	local topo=$1 nodes=$2 sim ibfs cpu count tool
+	local -A sim_tool
+	start_ibsim "$topo"
+	sim=$(sweep on_ibsim)
+	for tool in ibnetdiscover ibqueryerrors; do
+		sim_tool[$tool]=$(seconds pin on_ibsim $tool)
+	done
+	stop_daemon
+	start_ibfs "$topo"
+	cpu=$(daemon_cpu)
+	count=$(requests)
+	ibfs=$(sweep on_ibfs)
+	cpu=$(($(daemon_cpu) - cpu))
+	count=$(($(requests) - count))
+	ratio "OpenSM cold sweep, s, $nodes nodes, $placement" "$ibfs" "$sim" max 1
+	[ "$count" -gt 0 ] || fail "the daemon counted no request"
+	[ "$placement" != pinned ] ||
+		ratio "daemon's ns a request / FUSE round trip" $((cpu / count)) "$floor" max 1.5
+	for tool in ibnetdiscover ibqueryerrors; do
+		ratio "$tool, s, $nodes nodes, $placement" "$(seconds pin on_ibfs $tool)" \
+			"${sim_tool[$tool]}" max 1
+	done
+	stop_daemon
+}
+
+load_and_size()
+{
+	local sim ibfs
+	"$build/tests/gentopo" fat3 36 36 >"$work/13284.net"
+	"$build/tests/gentopo" fat3 37 64 >"$work/40000.net"
+	placement=free
+	sim=$(seconds start_ibsim "$work/13284.net")
+	stop_daemon
+	ibfs=$(seconds start_ibfs "$work/13284.net")
+	ratio "13,284 nodes: KiB a node / 16" $(($(daemon_rss) / 13284)) 16 max 1
+	stop_daemon
+	ibfs=$(seconds start_ibfs "$work/40000.net")
+	ratio "load, s: 40,864 nodes / ibsim's 13,284" "$ibfs" "$sim" max 15
+	ratio "40,864 nodes: MiB / 1024" $(($(daemon_rss) / 1024)) 1024 max 1
+	ratio "idle: ms of processor time in 2 s / 1" "$(idle_cpu)" 1 max 1
+	stop_daemon
+}
+
+idle_cpu()
+{
+	local before
+	before=$(daemon_cpu)
+	sleep 2
+	echo $((($(daemon_cpu) - before) / 1000000))
+}
+
+floor=$(taskset -c 0 "$build/bench/echofs" "$mnt" 100000) || fail "no FUSE here"
+floor=${floor% *}
+echo "FUSE write and read of 320 bytes, pinned: $floor ns"
+printf '%-44s %12s %12s %7s\n' "" ibfs ibsim ratio
+for placement in pinned free; do
+	"$build/tests/gentopo" fat3 3 >"$work/net"
+	round_trips "$work/net"
+	for nodes in "${@:-1116 5166 13284}"; do
+		for n in $nodes; do
+			"$build/tests/gentopo" fat3 "$(pods "$n")" >"$work/net"
+			sweeps "$work/net" "$n"
+		done
+	done
+done
+load_and_size
+[ "$missed" = 0 ] || fail "$missed ratios missed"
