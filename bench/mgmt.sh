@@ -41,7 +41,7 @@ pods()
 	esac
 }
 
-# Words before every command of a run: placement on processors.
+# Runs a command where the placement wants it.
 pin()
 {
 	if [ "$placement" = pinned ]; then taskset -c 0 "$@"; else "$@"; fi
@@ -83,12 +83,12 @@ stop_daemon()
 
 on_ibsim()
 {
-	LD_PRELOAD=$preload "$@"
+	LD_PRELOAD=$preload pin "$@"
 }
 
 on_ibfs()
 {
-	"$build/ibfs-run" -m "$mnt" "$@"
+	pin "$build/ibfs-run" -m "$mnt" "$@"
 }
 
 # The daemon's processor time so far, in ns (all its threads).
@@ -102,13 +102,13 @@ daemon_rss()
 	awk '/^VmRSS/ { print $2 }' /proc/"$daemon"/status
 }
 
+# Sets took, since a daemon that is started in $(...) could not be stopped.
 seconds()
 {
-	local start end
+	local start
 	start=$(date +%s%N)
 	"$@" >"$work/out" 2>&1 || fail "$*: $(tail -n 2 "$work/out")"
-	end=$(date +%s%N)
-	awk -v a="$start" -v b="$end" 'BEGIN { printf "%.3f\n", (b - a) / 1e9 }'
+	took=$(awk -v ns=$(($(date +%s%N) - start)) 'BEGIN { printf "%.3f\n", ns / 1e9 }')
 }
 
 # One cold sweep: seconds from OpenSM's first log line to SUBNET UP.
@@ -116,7 +116,7 @@ sweep()
 {
 	rm -rf "$work/osm"
 	mkdir "$work/osm"
-	OSM_CACHE_DIR=$work/osm OSM_TMP_DIR=$work/osm pin "$1" opensm -o -f "$work/osm/log" \
+	OSM_CACHE_DIR=$work/osm OSM_TMP_DIR=$work/osm "$1" opensm -o -f "$work/osm/log" \
 		>"$work/out" 2>&1
 	grep -q 'SUBNET UP' "$work/osm/log" || fail "opensm on $1: $(tail -n 2 "$work/osm/log")"
 	! grep -q 'ERR' "$work/osm/log" || echo "note: $1: $(grep -m 1 ERR "$work/osm/log")"
@@ -143,12 +143,12 @@ round_trips()
 	for window in 1 16; do
 		bound=$([ "$window" = 1 ] && echo 1 || echo 0.7)
 		start_ibsim "$1"
-		sim=$(pin on_ibsim "$build/bench/umad_rtt" "$window" 60000 2>/dev/null)
+		sim=$(on_ibsim "$build/bench/umad_rtt" "$window" 60000 2>/dev/null)
 		stop_daemon
 		start_ibfs "$1"
-		ibfs=$(pin on_ibfs "$build/bench/umad_rtt" "$window" 60000)
+		ibfs=$(on_ibfs "$build/bench/umad_rtt" "$window" 60000)
 		stop_daemon
-		[ -n "$sim" ] && [ -n "$ibfs" ] || fail "umad_rtt failed"
+		if [ -z "$sim" ] || [ -z "$ibfs" ]; then fail "umad_rtt failed"; fi
 		ratio "Get(NodeInfo)/s, window $window, $placement" "${ibfs% *}" "${sim% *}" \
 			min "$bound"
 	done
@@ -167,7 +167,8 @@ sweeps()
 	start_ibsim "$topo"
 	sim=$(sweep on_ibsim)
 	for tool in ibnetdiscover ibqueryerrors; do
-		sim_tool[$tool]=$(seconds pin on_ibsim $tool)
+		seconds on_ibsim $tool
+		sim_tool[$tool]=$took
 	done
 	stop_daemon
 	start_ibfs "$topo"
@@ -181,25 +182,26 @@ sweeps()
 	[ "$placement" != pinned ] ||
 		ratio "daemon's ns a request / FUSE round trip" $((cpu / count)) "$floor" max 1.5
 	for tool in ibnetdiscover ibqueryerrors; do
-		ratio "$tool, s, $nodes nodes, $placement" "$(seconds pin on_ibfs $tool)" \
-			"${sim_tool[$tool]}" max 1
+		seconds on_ibfs $tool
+		ratio "$tool, s, $nodes nodes, $placement" "$took" "${sim_tool[$tool]}" max 1
 	done
 	stop_daemon
 }
 
 load_and_size()
 {
-	local sim ibfs
+	local sim
 	"$build/tests/gentopo" fat3 36 36 >"$work/13284.net"
 	"$build/tests/gentopo" fat3 37 64 >"$work/40000.net"
 	placement=free
-	sim=$(seconds start_ibsim "$work/13284.net")
+	seconds start_ibsim "$work/13284.net"
+	sim=$took
 	stop_daemon
-	ibfs=$(seconds start_ibfs "$work/13284.net")
+	start_ibfs "$work/13284.net"
 	ratio "13,284 nodes: KiB a node / 16" $(($(daemon_rss) / 13284)) 16 max 1
 	stop_daemon
-	ibfs=$(seconds start_ibfs "$work/40000.net")
-	ratio "load, s: 40,864 nodes / ibsim's 13,284" "$ibfs" "$sim" max 15
+	seconds start_ibfs "$work/40000.net"
+	ratio "load, s: 40,864 nodes / ibsim's 13,284" "$took" "$sim" max 15
 	ratio "40,864 nodes: MiB / 1024" $(($(daemon_rss) / 1024)) 1024 max 1
 	ratio "idle: ms of processor time in 2 s / 1" "$(idle_cpu)" 1 max 1
 	stop_daemon
