@@ -41,10 +41,11 @@ pods()
 	esac
 }
 
-# Runs a command where the placement wants it.
-pin()
+set_placement()
 {
-	if [ "$placement" = pinned ]; then taskset -c 0 "$@"; else "$@"; fi
+	placement=$1
+	place=()
+	[ "$1" != pinned ] || place=(taskset -c 0)
 }
 
 start_ibsim()
@@ -52,7 +53,7 @@ start_ibsim()
 	local cas switches
 	cas=$(grep -c '^Ca' "$1")
 	switches=$(grep -c '^Switch' "$1")
-	pin ibsim -s -n -N $((cas + switches + 1)) -S $((switches + 1)) \
+	"${place[@]}" ibsim -s -n -N $((cas + switches + 1)) -S $((switches + 1)) \
 		-P $((cas + 37 * switches + 1)) "$1" >"$work/ibsim.log" 2>&1 &
 	daemon=$!
 	until on_ibsim smpquery -D nodeinfo 0 >/dev/null 2>&1; do
@@ -67,7 +68,7 @@ start_ibfs()
 	topology = "$1";
 	devices = ( { name = "rxe0"; node = "H-0002c90300000000"; } );
 	EOF
-	pin "$build/ibfs" -f -c "$work/ibfs.conf" "$mnt" 2>"$work/ibfs.log" &
+	"${place[@]}" "$build/ibfs" -f -c "$work/ibfs.conf" "$mnt" 2>"$work/ibfs.log" &
 	daemon=$!
 	until mountpoint -q "$mnt"; do
 		kill -0 "$daemon" 2>/dev/null || fail "ibfs ended: $(tail -n 1 "$work/ibfs.log")"
@@ -83,12 +84,12 @@ stop_daemon()
 
 on_ibsim()
 {
-	LD_PRELOAD=$preload pin "$@"
+	"${place[@]}" env LD_PRELOAD="$preload" "$@"
 }
 
 on_ibfs()
 {
-	pin "$build/ibfs-run" -m "$mnt" "$@"
+	"${place[@]}" "$build/ibfs-run" -m "$mnt" "$@"
 }
 
 # The daemon's processor time so far, in ns (all its threads).
@@ -193,7 +194,7 @@ load_and_size()
 	local sim
 	"$build/tests/gentopo" fat3 36 36 >"$work/13284.net"
 	"$build/tests/gentopo" fat3 37 64 >"$work/40000.net"
-	placement=free
+	set_placement free
 	seconds start_ibsim "$work/13284.net"
 	sim=$took
 	stop_daemon
@@ -219,7 +220,8 @@ floor=$(taskset -c 0 "$build/bench/echofs" "$mnt" 100000) || fail "no FUSE here"
 floor=${floor% *}
 echo "FUSE write and read of 320 bytes, pinned: $floor ns"
 printf '%-44s %12s %12s %7s\n' "" ibfs ibsim ratio
-for placement in pinned free; do
+for p in pinned free; do
+	set_placement $p
 	"$build/tests/gentopo" fat3 3 >"$work/net"
 	round_trips "$work/net"
 	for nodes in "${@:-1116 5166 13284}"; do
