@@ -18,6 +18,7 @@
 struct file;
 struct fs_req;
 struct ibfs;
+struct ibfs_device;
 struct textbuf;
 
 /* Packed: kind:8 sub:8 port:8 dev:12 idx:28. The root is 1. */
@@ -70,6 +71,7 @@ struct file {
 	const struct file_ops *ops;
 	unsigned int flags;		/* O_* ; O_NONBLOCK as of the last read or write */
 	unsigned int hints;		/* FILE_* below, for the front end */
+	int backing;			/* descriptor that mmap() maps, -1: none; ops' own */
 	struct fs_cred opener;
 	void *priv;			/* of ops */
 	void *front;			/* of the front end (poll handle, fid) */
@@ -110,26 +112,37 @@ void text_printf(struct textbuf *text, const char *fmt, ...)
 void text_free(struct textbuf *text);
 
 /*
- * What front ends call. Names are one component. Permissions are checked by
- * fs_access(), called by front ends that have no kernel to do so.
+ * What front ends call. Names are one component; ".." is known. Permissions
+ * are checked by fs_access(), called by front ends that have no kernel to do
+ * so. -ENOENT from all that take a path: what it names is gone.
  */
 int fs_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child);
 int fs_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+enum { FS_SET_MODE = 1, FS_SET_UID = 2, FS_SET_GID = 4, FS_SET_SIZE = 8 };
 int fs_setattr(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
 	       const struct stat *st, unsigned int mask);	/* FS_SET_* */
-enum { FS_SET_MODE = 1, FS_SET_UID = 2, FS_SET_GID = 4, FS_SET_SIZE = 8 };
 /*
- * The directory's entries from *cookie on (0: the start), in a stable order:
- * fills name and child and moves *cookie; 1, or 0 at the end, or -errno.
+ * The directory's entries from *cookie on (0: the start), in a stable order,
+ * without . and ..: fills name and child and moves *cookie; 1, or 0 at the
+ * end, or -errno. Cookies stay below 2^62.
  */
-int fs_readdir(struct ibfs *ibfs, struct path dir, uint64_t *cookie, char name[256], struct path *child);
-int fs_readlink(struct ibfs *ibfs, struct path path, char *buf, size_t size);
+int fs_readdir(struct ibfs *ibfs, struct path dir, uint64_t *cookie, char name[256],
+	       struct path *child);
 int fs_mkdir(struct ibfs *ibfs, struct path dir, const char *name, mode_t mode,
 	     const struct fs_cred *cred, struct path *child);
 int fs_rmdir(struct ibfs *ibfs, struct path dir, const char *name, const struct fs_cred *cred);
+/* mask: R_OK, W_OK, X_OK; 0, -EACCES, -ENOENT. Reads /proc/PID/status of cred. */
 int fs_access(struct ibfs *ibfs, struct path path, const struct fs_cred *cred, int mask);
+enum {
+	FS_CACHE	= 1 << 0,	/* the entry lives as long as its directory: may be cached */
+	FS_FRESH	= 1 << 1,	/* each lookup wants its own file: idx is the front end's */
+};
+unsigned int fs_flags(struct path path);
 
-/* 0 or FS_PENDING (then fs_reply(0 or -errno)): *file is made at once in both cases, and freed by fs_release() also after a failed open. */
+/*
+ * 0 or FS_PENDING (then fs_reply(0 or -errno)): *file is made at once in both
+ * cases, and freed by fs_release() also after a failed open. No file: NULL.
+ */
 ssize_t fs_open(struct fs_req *req, struct path path, unsigned int flags, struct file **file);
 ssize_t fs_read(struct fs_req *req, struct file *file, void *buf, size_t size, off_t off);
 ssize_t fs_write(struct fs_req *req, struct file *file, const void *buf, size_t size, off_t off);
@@ -139,6 +152,19 @@ unsigned int fs_poll(struct file *file);
 void fs_release(struct file *file);
 /* Tell the front end that the file's readiness may have changed. */
 void fs_wake(struct file *file);
+
+/*
+ * Requests that wait for the same thing, first come first served. waitq_add()
+ * returns FS_PENDING; fs_cancel() takes the request out again.
+ */
+struct waitq {
+	struct fs_req *head;
+};
+ssize_t waitq_add(struct waitq *q, struct fs_req *req);
+/* The first one, taken out, for the caller to answer; NULL: none. */
+struct fs_req *waitq_take(struct waitq *q);
+/* Answer all that wait with err (a negative errno). */
+void waitq_fail(struct waitq *q, int err);
 
 /*
  * Work that may sleep for ever (process_vm_*, /proc of a client): runs on a
@@ -156,6 +182,13 @@ struct job {
 };
 int offload(struct job *job);
 void offload_disown(struct job *job);
+
+/*
+ * Devices come and go, for backend/device.c: after it was linked into
+ * ibfs->devices, and before it leaves (open files of it fail from here on).
+ */
+int fs_device_added(struct ibfs_device *dev);		/* -ENOMEM */
+void fs_device_removed(struct ibfs_device *dev);
 
 /* Start and stop. fuse.c: mounts and joins the loop; stopping unmounts. */
 int fs_init(struct ibfs *ibfs);
