@@ -11,6 +11,7 @@
 
 #include <ev.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <uthash.h>
@@ -46,9 +47,8 @@ enum {
  * largest value); clearing sets the field here to 0.
  */
 struct port_counters {
-	uint64_t xmit_data, rcv_data;
-	uint64_t xmit_pkts, rcv_pkts;
-	uint64_t unicast_xmit_pkts, unicast_rcv_pkts;
+	uint64_t xmit_data, xmit_pkts, unicast_xmit_pkts;
+	uint64_t rcv_data, rcv_pkts, unicast_rcv_pkts;
 	uint64_t multicast_xmit_pkts, multicast_rcv_pkts;
 	uint64_t xmit_wait;
 	uint32_t symbol_errors, link_recovers, link_downed;
@@ -60,54 +60,68 @@ struct port_counters {
 
 /*
  * A port's part of PortInfo (14.2.5.6), one for every external port of a
- * switch, every CA port, and a switch's port 0. The first group matters on end
- * ports only (CA ports and switch port 0).
+ * switch, every CA port, and a switch's port 0. What every packet touches
+ * stands first; the group behind the counters matters on end ports only (CA
+ * ports and switch port 0). The lazy tables are read and written through the
+ * functions below, which know their defaults.
  */
 struct port {
 	struct node *node;
 	struct link *link;		/* NULL: nothing is plugged in */
 	struct port *peer;		/* the other end while link is plugged in */
+	struct tap *taps;		/* captures that listen, or NULL */
+	uint8_t (*sl2vl)[8];		/* by input port (switch) or 0 (CA), two SLs a byte */
+	enum port_state state;
+	enum phys_state phys_state;
 	uint8_t num;
+	uint8_t lmc;
+	uint16_t lid;
+	uint8_t mtu_cap, neighbor_mtu;	/* 1..5: 256..4096 */
+	uint8_t vl_cap, oper_vls;	/* 1..5: VL0, 0-1, 0-3, 0-7, 0-14 */
+	uint8_t part_enforce;		/* PART_* */
+	struct port_counters cnt;
 
 	uint64_t guid;			/* end ports; a switch's external ports: 0 */
 	uint64_t gid_prefix;
 	uint64_t mkey;
-	uint16_t lid, sm_lid;
-	uint32_t cap_mask;
+	uint16_t sm_lid;
 	uint16_t cap_mask2;
+	uint32_t cap_mask;
 	uint16_t mkey_lease;		/* seconds, 0: never runs out */
-	uint8_t lmc, sm_sl, mkey_protect;
+	uint8_t sm_sl, mkey_protect;
 	uint8_t subnet_timeout, resp_time, client_rereg;
 	uint16_t mkey_violations, pkey_violations, qkey_violations;
 
-	enum port_state state;
-	enum phys_state phys_state, link_down_default;
+	enum phys_state link_down_default;	/* PHYS_SLEEP or PHYS_POLLING */
+	/* Masks. Enabled ones are kept as such: SMA resolves "as supported" and 30. */
 	uint8_t width_enabled, width_supported, width_active;
 	uint8_t speed_enabled, speed_supported, speed_active;
 	uint8_t speed_ext_enabled, speed_ext_supported, speed_ext_active;
-	uint8_t mtu_cap, neighbor_mtu;	/* 1..5: 256..4096 */
-	uint8_t vl_cap, oper_vls;	/* 1..5: VL0, 0-1, 0-3, 0-7, 0-14 */
 	uint8_t vl_stall, hoq_life;
 	uint8_t phy_errors, overrun_errors, init_type;
-	uint8_t part_enforce, vl_high_limit;
+	uint8_t vl_high_limit;
 	uint16_t diag_code;
 
-	uint16_t *pkeys;		/* node->num_pkeys entries, end ports; NULL before first use: only the default key */
-	uint64_t *guids;		/* GUIDInfo from index 1 on, lazily */
+	uint16_t *pkeys;		/* port_num_pkeys() entries, lazily */
+	uint64_t *guids;		/* GUIDInfo, node->num_guids entries, lazily */
 	uint8_t (*vlarb)[64];		/* four tables: low 1, low 2, high 1, high 2, lazily */
-	uint8_t (*sl2vl)[8];		/* indexed by input port (switch) or 0 (CA), lazily; default SL n -> VL n mod oper_vls */
-	struct port_counters cnt;
-	struct tap *taps;		/* captures that listen, or NULL */
 	void *agents;			/* hca/: MAD state of this end port, lazily */
+};
+
+/* port.part_enforce: PortInfo's four bits, in its order */
+enum {
+	PART_ENFORCE_IN = 8, PART_ENFORCE_OUT = 4,
+	PART_FILTER_RAW_IN = 2, PART_FILTER_RAW_OUT = 1,
 };
 
 /* SwitchInfo, 14.2.5.4, and the tables that it sizes */
 struct switch_info {
-	uint16_t lft_cap, mft_cap, lft_top;
+	uint16_t lft_cap, mft_cap;
+	uint16_t lft_top;		/* DLIDs above it are discarded: who routes sets it */
 	uint8_t default_port, default_mcast_primary, default_mcast_not_primary;
 	uint8_t life_time;
 	bool port_state_change, enhanced_port0;
-	uint16_t mcast_top;
+	uint16_t mcast_top;		/* 0: as many MLIDs as mft_cap says */
 	uint16_t part_enforce_cap;
 	uint32_t lft_size;		/* entries allocated, a multiple of 64 */
 	uint8_t *lft;			/* lid -> port, 255: none */
@@ -193,6 +207,14 @@ struct node *node_new(struct fabric *fabric, enum node_type type,
 void node_remove(struct node *node);	/* unplugs it, tells its owner, frees it */
 struct node *fabric_find(struct fabric *fabric, const char *id);
 struct node *fabric_find_guid(struct fabric *fabric, uint64_t guid);
+/* NULL when there is no such node, or no such port (0: a switch's). */
+struct port *fabric_find_port(struct fabric *fabric, const char *id, unsigned int num);
+/*
+ * A link's name, "ID:PORT-ID:PORT", its first end first; as snprintf returns.
+ * The other way round, NULL when no link has that name.
+ */
+int link_name(const struct link *link, char *buf, size_t size);
+struct link *fabric_find_link(struct fabric *fabric, const char *name);
 /* The end port whose PortInfo governs this port: itself, or a switch's port 0. */
 struct port *port_end(struct port *port);
 
@@ -203,25 +225,58 @@ void link_set_down(struct link *link, bool down);
 
 /*
  * State changes by the subnet manager or by hand (Set(PortInfo), ctl). A state
- * that 14.2.5.6's table forbids: EINVAL. Both ends of the link follow where
- * they must (phys disable, down).
+ * that 14.2.5.6's table forbids: -EINVAL, and nothing changed. PORT_DOWN takes
+ * the link down, which at once trains to INIT again unless an end is disabled;
+ * port_set_phys() takes SLEEP, POLLING and DISABLED. Both ends follow where
+ * they must. Each change of state is reported by port_event(), on both ends.
+ * A switch's port 0 is always ACTIVE: what it is set to is accepted without
+ * effect, except PORT_DOWN and a physical state.
  */
 int port_set_state(struct port *port, enum port_state state);
 int port_set_phys(struct port *port, enum phys_state phys);
 void port_retrain(struct port *port);	/* after a change of enabled width or speed */
-/* Report through node->ops->port_event; sets SwitchInfo:PortStateChange for PORT_EV_STATE. */
+/*
+ * Report through node->ops->port_event. PORT_EV_STATE with a state of DOWN or
+ * INIT, which only the link's own state machine gives, sets
+ * SwitchInfo:PortStateChange (14.2.5.4); ARMED and ACTIVE come from the SM.
+ */
 void port_event(struct port *port, unsigned int events);
 
+/*
+ * The lazy tables. Setters allocate at the first use; -ERANGE, -ENOMEM. Before
+ * that P_Key 0 is the default key and all others 0 (empty), GUID 0 is the
+ * port's and all others 0, SL n goes to VL n modulo the operational VLs, and
+ * all data VLs arbitrate alike. They report no event: the caller does.
+ */
+unsigned int port_num_pkeys(const struct port *port);	/* switch's external ports: part_enforce_cap */
 uint16_t port_pkey(const struct port *port, unsigned int index);	/* 0 when empty */
+int port_set_pkey(struct port *port, unsigned int index, uint16_t pkey);
 uint64_t port_gid_guid(const struct port *port, unsigned int index);	/* 0 when empty */
+int port_set_guid(struct port *port, unsigned int index, uint64_t guid);	/* index 0: -ERANGE, read-only */
+/* SLtoVLMappingTable of out for what came in by in (0 on a CA): as its 8 bytes, two SLs each. */
+void port_get_sl2vl(const struct port *out, unsigned int in, uint8_t map[8]);
+int port_set_sl2vl(struct port *out, unsigned int in, const uint8_t map[8]);
+/* VLArbitrationTable's block 0..3, as its 64 bytes (VL and weight, 32 times). */
+int port_get_vlarb(const struct port *port, unsigned int block, uint8_t table[64]);
+int port_set_vlarb(struct port *port, unsigned int block, const uint8_t table[64]);
+/* May a packet with this key come or go by the port? 10.9.3's comparison with the whole table. */
+bool port_pkey_match(const struct port *port, uint16_t pkey);
+/* Is this LID one of the end port's, 2^lmc of them from its base? */
+static inline bool port_has_lid(const struct port *port, uint16_t lid)
+{
+	return port->lid && (unsigned int)lid - port->lid < 1U << port->lmc;
+}
 /* Active data rate, Mbit/s of payload lines as sysfs counts it (4X QDR 40000, 4X EDR 100000). */
 unsigned int port_rate_mbps(const struct port *port);
 
 /*
- * Send a packet out of a port, LRH pushed. The peer's node gets it before this
- * returns, unless a fault keeps it. Counts it on both ends, feeds the taps,
- * obeys state (nothing leaves a DOWN port; only VL15 before ACTIVE; ARMED
- * receives). 0, or -ENETDOWN when it could not leave.
+ * Send a packet out of a port, LRH pushed, pkt->vl chosen. The peer's node gets
+ * it before this returns, unless a fault keeps it. Counts it on both ends,
+ * feeds the taps, obeys state (nothing leaves a DOWN port; only VL15 before
+ * ACTIVE; an ARMED port that receives data becomes ACTIVE). 0, or what kept it
+ * from leaving, which the port then counts as a discard: -ENETDOWN, -EMSGSIZE
+ * (NeighborMTU), -ELOOP (PACKET_MAX_HOPS). A switch's port 0 has no link: its
+ * packets go by switch_forward().
  */
 int port_xmit(struct port *port, struct packet *pkt);
 
@@ -234,9 +289,14 @@ int switch_set_lft(struct node *node, uint16_t lid, uint8_t port);
 uint8_t switch_get_lft(const struct node *node, uint16_t lid);	/* 255: none */
 int switch_set_mft(struct node *node, uint16_t mlid, unsigned int word, uint32_t mask);	/* word: ports 32*word.. */
 uint32_t switch_get_mft(const struct node *node, uint16_t mlid, unsigned int word);
+/* The VL of an SL by out's SL2VL table; in NULL on a CA, port 0 for a switch's own. 15: none, discard. */
 unsigned int port_vl(const struct port *in, const struct port *out, unsigned int sl);
 
-/* Faults of a link, faults.c; probabilities 0..1, delay in seconds. */
+/*
+ * Faults of a link, faults.c, both ways alike and each way drawing from its own
+ * generator: the same seed and packets give the same faults. Probabilities
+ * 0..1; delay in seconds, jitter the most that is added to it.
+ */
 struct fault_conf {
 	double drop, corrupt, duplicate, reorder;
 	double delay, jitter;
@@ -245,14 +305,23 @@ struct fault_conf {
 int link_set_faults(struct link *link, const struct fault_conf *conf);	/* -EINVAL, -ENOMEM; all zero: perfect again */
 void link_get_faults(const struct link *link, struct fault_conf *conf);
 
-/* Capture, capture.c: fn gets every packet that leaves or enters the port, as a pcap record's bytes. */
+/*
+ * Capture, capture.c: fn gets every packet that leaves or enters the port, one
+ * call for each that would be on the wire (gso packets are cut). It must not
+ * detach a tap.
+ */
 struct tap {
 	struct tap *prev, *next;
 	void (*fn)(struct tap *tap, const struct packet *pkt, bool out);
 };
 void tap_attach(struct port *port, struct tap *tap);
 void tap_detach(struct port *port, struct tap *tap);
-/* Bytes as on the wire, ICRC and VCRC appended (IBA 7.8); returns length, cut at size. */
+/*
+ * Bytes as on the wire, with the fields that only the wire needs (LRH:VL and
+ * PktLen, GRH:PayLen, BTH:PadCnt and the pad) filled in, ICRC and VCRC appended
+ * (IBA 7.8); spoilt when bad_crc is set. Returns the whole length; writes no
+ * more than size of it.
+ */
 size_t packet_wire_image(const struct packet *pkt, void *buf, size_t size);
 
 /*

@@ -21,6 +21,9 @@
 #define PACKET_FRAGS	34	/* a work request's SGEs, and slack */
 #define PACKET_MAX_HOPS	64	/* beyond it, SwitchLifeTime has run out */
 
+struct bth;
+struct lrh;
+
 struct packet_frag {
 	void *base;
 	uint32_t len;
@@ -34,7 +37,7 @@ struct packet {
 	uint16_t gso_segs;	/* packets that this one stands for; 0 counts as 1 */
 	uint8_t nr_frags;
 	uint8_t hops;		/* links crossed */
-	uint8_t vl;		/* 15 for SMPs */
+	uint8_t vl;		/* 15 for SMPs; the LRH's own VL is filled in on the wire only */
 	bool bad_crc;		/* a fault has hit it: the receiver drops it */
 	struct packet_frag frags[PACKET_FRAGS];
 	uint8_t head[PACKET_HEADROOM + PACKET_LINEAR];
@@ -56,5 +59,31 @@ struct packet *packet_copy(const struct packet *pkt);
 void packet_free(struct packet *pkt);
 /* Gather the bytes from offset on into buf; how many there were, at most len. */
 size_t packet_gather(const struct packet *pkt, size_t offset, void *buf, size_t len);
+
+/*
+ * The local route header, and the base transport header wherever it is; NULL
+ * when linear data ends before their end, or the packet is raw (LNH 0 and 1).
+ */
+struct lrh *packet_lrh(const struct packet *pkt);
+struct bth *packet_bth(const struct packet *pkt);
+
+/*
+ * Cut a packet that stands for many, gso.c. It carries the headers of the whole
+ * (RETH, ImmDt, IETH, AETH as its opcode has them) and the PSN of its first;
+ * its payload holds no pad. By its opcode:
+ *	ONLY	FIRST MIDDLE... LAST
+ *	FIRST	FIRST MIDDLE...
+ *	MIDDLE	MIDDLE...
+ *	LAST	MIDDLE... LAST
+ * fn gets each segment in order, as a packet that refers to pkt's payload and
+ * is gone when fn returns; it may change its headers. Stops at the first result
+ * of fn that isn't 0, and returns it. -EINVAL: headers that can't be cut.
+ * A packet with fewer than two segments goes to fn as a copy of itself.
+ */
+int packet_cut(const struct packet *pkt, int (*fn)(void *priv, struct packet *seg), void *priv);
+/* 4-byte words from LRH to ICRC that the packet, or its segments together, have on the wire. */
+uint64_t packet_words(const struct packet *pkt);
+/* A copy of headers and references in dst, linear data included; payload in fragments is shared. */
+void packet_share(struct packet *dst, const struct packet *src);
 
 #endif
