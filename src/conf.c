@@ -20,16 +20,9 @@
 
 #include <ibfs/conf.h>
 
-/* What a machine without InfiniBand starts with. */
-static const char default_fabric[] =
-	"switches = ( { name = \"switch0\"; ports = 4; } );"
-	"hcas = ( { name = \"rxe0\"; }, { name = \"rxe1\"; } );"
-	"links = ( { a = \"switch0[1]\"; b = \"rxe0[1]\"; },"
-	"          { a = \"switch0[2]\"; b = \"rxe1[1]\"; } );";
-
 /* What struct conf's strings live in. */
 struct conf_text {
-	config_t file, builtin;
+	config_t file;
 	char **strings;
 	unsigned int num_strings;
 };
@@ -39,7 +32,6 @@ struct parser {
 	struct conf_text *text;
 	const char *file;
 	char *err;
-	bool has_devices;
 };
 
 struct setting {
@@ -505,7 +497,7 @@ static int parse_devices(struct parser *p, const config_setting_t *s, const stru
 	unsigned int i = p->conf->num_devices;
 	int err = parse_list(p, s, what, field);
 
-	p->has_devices = true;
+	p->conf->has_devices = true;
 	for (; !err && i < p->conf->num_devices; i++)
 		if (!p->conf->devices[i].node)
 			p->conf->devices[i].node = p->conf->devices[i].name;
@@ -654,33 +646,35 @@ static int read_file(struct parser *p, config_t *cfg)
 	return parse_members(p, config_root_setting(cfg), settings, p->conf);
 }
 
-/* A file that describes no fabric means the default one, under its settings. */
-static int read_default_fabric(struct parser *p, config_t *cfg)
-{
-	p->file = "built-in configuration";
-	if (!config_read_string(cfg, default_fabric))
-		return syntax_error(p, cfg);
-	return parse_members(p, config_root_setting(cfg), settings, p->conf);
-}
-
-/* Without a list of devices, every HCA that the file describes is one. */
-static int add_default_devices(struct parser *p)
+static int add_device(struct conf *conf, const char *where_, const char *name)
 {
 	static const struct setting what = { .size = sizeof(struct conf_device) };
-	struct conf *conf = p->conf;
 	struct conf_device *dev;
-	unsigned int i;
 
-	for (i = 0; i < conf->num_nodes; i++) {
-		if (conf->nodes[i].is_switch)
-			continue;
-		dev = append(&what, (void **)&conf->devices, &conf->num_devices);
-		if (!dev)
-			return -ENOMEM;
-		dev->where = conf->nodes[i].where;
-		dev->name = dev->node = conf->nodes[i].name;
-	}
+	dev = append(&what, (void **)&conf->devices, &conf->num_devices);
+	if (!dev)
+		return -ENOMEM;
+	*dev = (struct conf_device){ .where = where_, .name = name, .node = name };
 	return 0;
+}
+
+/*
+ * Without a list of devices, every HCA that the file describes is one; of a
+ * file that describes nothing, those of the fabric that is there without it.
+ */
+static int add_default_devices(struct conf *conf)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; !err && i < conf->num_nodes; i++)
+		if (!conf->nodes[i].is_switch)
+			err = add_device(conf, conf->nodes[i].where, conf->nodes[i].name);
+	if (conf->default_fabric && !err)
+		err = add_device(conf, "default", "rxe0");
+	if (conf->default_fabric && !err)
+		err = add_device(conf, "default", "rxe1");
+	return err;
 }
 
 static struct conf *conf_new(void)
@@ -694,7 +688,6 @@ static struct conf *conf_new(void)
 		return NULL;
 	}
 	config_init(&text->file);
-	config_init(&text->builtin);
 	conf->files = (struct conf_files){
 		.umad = 0600, .issm = 0600, .uverbs = 0666, .clone = 0666,
 	};
@@ -715,7 +708,6 @@ void conf_free(struct conf *conf)
 		free(text->strings[--text->num_strings]);
 	free(text->strings);
 	config_destroy(&text->file);
-	config_destroy(&text->builtin);
 	free(text);
 	free(conf->nodes);
 	free(conf->links);
@@ -725,14 +717,14 @@ void conf_free(struct conf *conf)
 
 static int read_all(struct parser *p)
 {
+	struct conf *conf = p->conf;
 	int err = 0;
 
 	if (p->file)
 		err = read_file(p, &p->text->file);
-	if (!err && !p->conf->topology && !p->conf->num_nodes && !p->conf->num_links)
-		err = read_default_fabric(p, &p->text->builtin);
-	if (!err && !p->has_devices)
-		err = add_default_devices(p);
+	conf->default_fabric = !conf->topology && !conf->num_nodes && !conf->num_links;
+	if (!err && !conf->has_devices)
+		err = add_default_devices(conf);
 	return err;
 }
 

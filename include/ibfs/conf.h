@@ -50,12 +50,14 @@ struct conf_files {
 
 struct conf {
 	bool subnet_manager;		/* subnet = "sm": ports wait in INIT for one */
+	bool default_fabric;		/* no topology, nodes or links: fabric_default() */
 	const char *topology;		/* path, NULL: none */
 	const char *topology_where;
 	struct conf_node *nodes;
 	struct conf_link *links;
 	struct conf_device *devices;
 	unsigned int num_nodes, num_links, num_devices;
+	bool has_devices;		/* the file has a list of devices, perhaps an empty one */
 	struct conf_files files;
 	const char *log;		/* path of a file, "syslog", or NULL: stderr or syslog */
 	unsigned int errors, events;	/* lines that the files of these names keep */

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Options, start and stop. In the background the parent waits until the mount
+ * is ready and ends with the child's verdict, so that exit status 0 means that
+ * the tree can be used.
+ */
+#include <errno.h>
+#include <ev.h>
+#include <fabric/fabric.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <hca/mad.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <syslog.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include <ibfs/backend.h>
+#include <ibfs/conf.h>
+#include <ibfs/fs.h>
+#include <ibfs/ibfs.h>
+
+enum { EXIT_USAGE = 2 };
+
+struct options {
+	bool foreground;
+	const char *conf;
+	char *mount;			/* -o, joined by commas; NULL: none */
+	const char *name;		/* of the mount point, as given */
+	char *mountpoint;		/* the same, absolute */
+};
+
+/* What runs; stopped in reverse order of this list. */
+struct daemon {
+	struct ibfs ibfs;
+	struct ev_signal term, interrupt;
+	struct fuse_front *front;
+};
+
+static const char usage[] =
+	"usage: ibfs [-f] [-c CONF] [-o OPTIONS] MOUNTPOINT\n"
+	"       ibfs SOURCE MOUNTPOINT [-o OPTIONS]     (as mount(8) calls it)\n";
+
+static const char help[] =
+	"\n"
+	"Mount InfiniBand adapters as files; umount MOUNTPOINT stops it.\n"
+	"\n"
+	"  -c, --conf CONF        configuration, ibfs.conf(5); without it: two software\n"
+	"                         HCAs, rxe0 and rxe1, on one switch\n"
+	"  -f, --foreground       stay in the foreground, log to stderr\n"
+	"  -o OPTIONS             mount options, as for mount.fuse3(8)\n"
+	"  -h, --help             this text\n"
+	"  -V, --version          the version\n"
+	"\n"
+	"SOURCE is a configuration, or \"none\".\n";
+
+static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("ibfs: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+}
+
+static int usage_error(void)
+{
+	fputs(usage, stderr);
+	return EXIT_USAGE;
+}
+
+/* -o may be given more than once. */
+static int add_mount_options(struct options *opts, const char *more)
+{
+	char *joined;
+
+	if (asprintf(&joined, "%s%s%s", opts->mount ? opts->mount : "", opts->mount ? "," : "",
+		     more) < 0)
+		return -ENOMEM;
+	free(opts->mount);
+	opts->mount = joined;
+	return 0;
+}
+
+/* 0; or how to end the program, negated and minus one: -1 is exit status 0. */
+static int parse_options(int argc, char **argv, struct options *opts)
+{
+	static const struct option longopts[] = {
+		{ "conf", required_argument, NULL, 'c' },
+		{ "foreground", no_argument, NULL, 'f' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 }
+	};
+	const char *source;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "c:fho:V", longopts, NULL)) != -1) {
+		switch (opt) {
+		case 'c':
+			opts->conf = optarg;
+			break;
+		case 'f':
+			opts->foreground = true;
+			break;
+		case 'o':
+			if (add_mount_options(opts, optarg))
+				return -1 - EXIT_FAILURE;
+			break;
+		case 'h':
+			printf("%s%s", usage, help);
+			return -1 - EXIT_SUCCESS;
+		case 'V':
+			printf("ibfs %s\n", IBFS_VERSION);
+			return -1 - EXIT_SUCCESS;
+		default:
+			return -1 - usage_error();
+		}
+	}
+	if (argc - optind < 1 || argc - optind > 2 || (opts->conf && argc - optind == 2))
+		return -1 - usage_error();
+	if (argc - optind == 2) {
+		source = argv[optind++];
+		if (strcmp(source, "none") != 0)
+			opts->conf = source;
+	}
+	opts->name = argv[optind];
+	return 0;
+}
+
+/* What would make the mount fail is told in words of ours, before libfuse's. */
+static int check_mountpoint(struct options *opts)
+{
+	const char *name = opts->name;
+	struct stat st;
+	int fd;
+
+	opts->mountpoint = realpath(name, NULL);
+	if (!opts->mountpoint || stat(opts->mountpoint, &st)) {
+		say("mount point %s: %s%s", name, strerror(errno),
+		    errno == ENOTCONN ? " (a dead mount: umount it first)" : "");
+		return -1;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		say("mount point %s: %s", name, strerror(ENOTDIR));
+		return -1;
+	}
+	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		say("/dev/fuse: %s%s", strerror(errno),
+		    errno == ENOENT || errno == ENODEV || errno == ENXIO ?
+		    " (load the kernel module: modprobe fuse)" :
+		    " (ibfs needs read and write permission on it)");
+		return -1;
+	}
+	close(fd);
+	return 0;
+}
+
+/* The file that the log goes to, or -1: stderr or syslog; -2 on error. */
+static int open_log(const struct conf *conf)
+{
+	int fd;
+
+	if (!conf->log || !strcmp(conf->log, "syslog"))
+		return -1;
+	fd = open(conf->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	if (fd < 0) {
+		say("log file %s: %s", conf->log, strerror(errno));
+		return -2;
+	}
+	return fd;
+}
+
+static void stop_cb(struct ev_loop *loop, struct ev_signal *w, int revents)
+{
+	(void)w;
+	(void)revents;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+static void watch_signals(struct daemon *d)
+{
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	ev_signal_init(&d->term, stop_cb, SIGTERM);
+	ev_signal_init(&d->interrupt, stop_cb, SIGINT);
+	ev_signal_start(d->ibfs.loop, &d->term);
+	ev_signal_start(d->ibfs.loop, &d->interrupt);
+}
+
+static int start_services(struct ibfs *ibfs)
+{
+	ibfs->loop = ev_loop_new(EVFLAG_AUTO);
+	if (!ibfs->loop)
+		return -ENOMEM;
+	ibfs->tasks = taskq_new(ibfs->loop);
+	ibfs->errors = textring_new(ibfs->conf->errors);
+	ibfs->events = textring_new(ibfs->conf->events);
+	if (!ibfs->tasks || !ibfs->errors || !ibfs->events)
+		return -ENOMEM;
+	ibfs->fabric = fabric_new(ibfs, &sim_node_ops);
+	if (!ibfs->fabric)
+		return -ENOMEM;
+	return fs_init(ibfs);
+}
+
+static int start(struct daemon *d, const struct options *opts)
+{
+	struct ibfs *ibfs = &d->ibfs;
+	char *err = NULL;
+	int ret;
+
+	ret = start_services(ibfs);
+	if (ret) {
+		say("cannot start: %s", strerror(-ret));
+		return ret;
+	}
+	watch_signals(d);
+	ret = conf_apply(ibfs, &err);
+	if (ret) {
+		say("%s", err ? err : strerror(-ret));
+		free(err);
+		return ret;
+	}
+	d->front = fuse_front_start(ibfs, opts->mountpoint, opts->mount);
+	if (!d->front) {
+		say("cannot mount on %s", opts->mountpoint);
+		return -EIO;
+	}
+	return 0;
+}
+
+static void stop(struct daemon *d)
+{
+	struct ibfs *ibfs = &d->ibfs;
+	struct ibfs_device *dev, *tmp;
+
+	if (d->front)
+		fuse_front_stop(d->front);
+	DL_FOREACH_SAFE(ibfs->devices, dev, tmp)
+		dev->ops->remove(dev);
+	if (ibfs->fabric)
+		fabric_free(ibfs->fabric);
+	if (ibfs->fs)
+		fs_exit(ibfs);
+	textring_free(ibfs->errors);
+	textring_free(ibfs->events);
+	taskq_free(ibfs->tasks);
+	if (ibfs->loop) {
+		ev_signal_stop(ibfs->loop, &d->term);
+		ev_signal_stop(ibfs->loop, &d->interrupt);
+		ev_loop_destroy(ibfs->loop);
+	}
+	conf_free(ibfs->conf);
+}
+
+/*
+ * From here on messages go to the log; until now they went to whoever started
+ * the daemon. In the background nothing of the terminal is kept.
+ */
+static void detach(struct ibfs *ibfs, bool foreground, int log_fd)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	ibfs->background = log_fd < 0 && (ibfs->conf->log || !foreground);
+	if (ibfs->background)
+		openlog("ibfs", LOG_PID, LOG_DAEMON);
+	if (log_fd >= 0)
+		dup2(log_fd, STDERR_FILENO);
+	if (null < 0)
+		return;
+	if (!foreground) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		if (log_fd < 0)
+			dup2(null, STDERR_FILENO);
+	}
+	close(null);
+}
+
+/* Tell the waiting parent, if there is one, that the mount can be used. */
+static bool tell_ready(int ready)
+{
+	bool told;
+
+	if (ready < 0)
+		return true;
+	told = chdir("/") == 0 && write(ready, "", 1) == 1;
+	close(ready);
+	return told;
+}
+
+static int run(const struct options *opts, struct conf *conf, int ready)
+{
+	struct daemon d = { .ibfs.conf = conf };
+	int log_fd = open_log(conf);
+	int ret = EXIT_FAILURE;
+
+	if (log_fd > -2 && start(&d, opts) == 0) {
+		detach(&d.ibfs, opts->foreground, log_fd);
+		if (tell_ready(ready)) {
+			ev_run(d.ibfs.loop, 0);
+			ret = EXIT_SUCCESS;
+		}
+	}
+	stop(&d);
+	if (log_fd >= 0)
+		close(log_fd);
+	return ret;
+}
+
+/* The parent's part: success when the child has mounted, else the child's own status. */
+static int wait_until_ready(int ready, pid_t child)
+{
+	ssize_t got;
+	char byte;
+	int status;
+
+	do {
+		got = read(ready, &byte, 1);
+	} while (got < 0 && errno == EINTR);
+	close(ready);
+	if (got == 1)
+		return EXIT_SUCCESS;
+	if (waitpid(child, &status, 0) == child && WIFEXITED(status))
+		return WEXITSTATUS(status);
+	say("the daemon died while it started");
+	return EXIT_FAILURE;
+}
+
+static int run_in_background(const struct options *opts, struct conf *conf)
+{
+	int ready[2];
+	pid_t child;
+
+	if (pipe2(ready, O_CLOEXEC)) {
+		say("cannot start: %s", strerror(errno));
+		conf_free(conf);
+		return EXIT_FAILURE;
+	}
+	child = fork();
+	if (child == 0) {
+		close(ready[0]);
+		setsid();
+		return run(opts, conf, ready[1]);
+	}
+	close(ready[1]);
+	conf_free(conf);
+	if (child < 0) {
+		say("cannot start: %s", strerror(errno));
+		close(ready[0]);
+		return EXIT_FAILURE;
+	}
+	return wait_until_ready(ready[0], child);
+}
+
+static int read_conf_and_run(struct options *opts)
+{
+	struct conf *conf;
+	char *err;
+
+	conf = conf_read(opts->conf, &err);
+	if (!conf) {
+		say("%s", err ? err : strerror(ENOMEM));
+		free(err);
+		return EXIT_FAILURE;
+	}
+	if (opts->foreground)
+		return run(opts, conf, -1);
+	return run_in_background(opts, conf);
+}
+
+int main(int argc, char **argv)
+{
+	struct options opts = { 0 };
+	int ret;
+
+	ret = parse_options(argc, argv, &opts);
+	if (ret == 0) {
+		ret = EXIT_FAILURE;
+		if (check_mountpoint(&opts) == 0)
+			ret = read_conf_and_run(&opts);
+	} else {
+		ret = -1 - ret;
+	}
+	free(opts.mountpoint);
+	free(opts.mount);
+	return ret;
+}
