@@ -42,6 +42,7 @@ struct mad_addr {
 	uint8_t gid_index, hop_limit, traffic_class;
 	uint32_t flow_label;
 	union ibv_gid gid;
+	uint32_t user[3];	/* mad_send()'s caller's own; its ETIMEDOUT brings them back */
 };
 
 /* What ib_user_mad_reg_req2 asks for. */

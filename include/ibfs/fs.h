@@ -45,7 +45,7 @@ struct fs_cred {
  * returns its result (0, bytes, or -errno) or FS_PENDING, after which whoever
  * holds the request answers with fs_reply() exactly once. A front end whose
  * client gave up calls fs_cancel(), which makes the holder let go of it and
- * answers it with -EINTR.
+ * answers it with -EINTR, or leaves it when its holder can't let go any more.
  */
 #define FS_PENDING	(-4096)
 
@@ -53,8 +53,8 @@ struct fs_req {
 	struct ibfs *ibfs;
 	struct fs_cred cred;
 	void (*reply)(struct fs_req *req, ssize_t result, const void *data, size_t len);
-	/* the holder's */
-	void (*cancel)(struct fs_req *req);
+	/* the holder's; cancel: false if it is too late, the answer is on its way */
+	bool (*cancel)(struct fs_req *req);
 	struct fs_req *prev, *next;
 	struct file *file;
 	size_t size;			/* of a pending read */
@@ -93,7 +93,8 @@ struct file_ops {
 	/*
 	 * arg is the caller's pointer, in what was copied in (a restricted
 	 * ioctl's _IOC_SIZE), out room for what goes back (*out_len at most;
-	 * set to the bytes to copy back). in and out may be the same memory.
+	 * set to the bytes to copy back, which happens with an error too). in
+	 * and out may be the same memory.
 	 */
 	ssize_t (*ioctl)(struct file *file, struct fs_req *req, unsigned int cmd, uint64_t arg,
 			 const void *in, size_t in_len, void *out, size_t *out_len);
@@ -167,21 +168,30 @@ struct fs_req *waitq_take(struct waitq *q);
 void waitq_fail(struct waitq *q, int err);
 
 /*
- * Work that may sleep for ever (process_vm_*, /proc of a client): runs on a
- * helper thread of that client process, done() back in the event loop. A job
- * can't be stopped, only disowned: cancel sets job->done to NULL semantics by
- * offload_disown(), after which free() is called on the loop when it ends.
+ * Work that may sleep for ever (process_vm_*, /proc of a client): run() on a
+ * helper thread of that client, one job after the other, then done() back in
+ * the event loop. A job can't be stopped, only disowned. At most
+ * OFFLOAD_THREADS of a user's clients have a thread at a time, further ones
+ * wait for one; -EAGAIN when too many wait.
  */
 struct job {
 	struct job *prev, *next;
 	struct ibfs *ibfs;
-	pid_t pid;				/* the client: one thread each */
+	pid_t pid;				/* the client */
+	uid_t uid;				/* the user whose threads it takes */
 	void (*run)(struct job *job);		/* on the helper thread */
 	void (*done)(struct job *job);		/* in the loop; frees the job */
 	void (*disowned)(struct job *job);	/* instead of done, after offload_disown() */
+	bool orphan;				/* offload.c's */
 };
+enum { OFFLOAD_THREADS = 64, OFFLOAD_WAITING = 4096 };
 int offload(struct job *job);
 void offload_disown(struct job *job);
+/*
+ * The daemon ends: jobs end by disowned(), those that run now not in the loop
+ * but, if they ever return, on their thread.
+ */
+void offload_exit(struct ibfs *ibfs);
 
 /*
  * Devices come and go, for backend/device.c: after it was linked into

@@ -17,6 +17,7 @@ struct conf;
 struct fabric;
 struct fs;
 struct ibfs_device;
+struct offload;
 struct taskq;
 struct textring;
 
@@ -30,6 +31,7 @@ struct ibfs {
 	struct ibfs_device *devices;	/* utlist, in order of their number */
 	unsigned int next_device;
 	struct fs *fs;
+	struct offload *offload;	/* made at its first use */
 	struct textring *errors;	/* why recent requests failed */
 	struct textring *events;	/* asynchronous events of all devices */
 	bool background;		/* the log goes to syslog */
