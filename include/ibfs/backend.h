@@ -16,6 +16,7 @@
 struct ibfs;
 struct ibfs_device;
 struct mad_agent;
+struct verbs_ops;
 
 /* Port counters in the units of Linux's sysfs counters/ (data in 4-byte words). */
 enum counter {
@@ -91,6 +92,7 @@ struct backend_ops {
 			unsigned int timeout_ms, unsigned int retries);
 	/* Set or clear PortInfo:CapabilityMask.IsSM; exclusion is the caller's. */
 	int (*set_issm)(struct ibfs_device *dev, unsigned int port, bool on);
+	const struct verbs_ops *verbs;	/* ibfs/verbs.h; NULL: management only */
 	/* Take the device out of the tree and free it. */
 	void (*remove)(struct ibfs_device *dev);
 };
