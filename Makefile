@@ -7,6 +7,8 @@ BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 MANDIR ?= $(PREFIX)/share/man
 SYSCONFDIR ?= /etc
+UDEVDIR ?= $(PREFIX)/lib/udev/rules.d
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 DESTDIR ?=
 
 PKGS := fuse3 libconfig libibverbs libibumad libibmad libdeflate
@@ -28,6 +30,14 @@ BUILD := build
 SAN :=
 endif
 
+# A target that has to install packages first runs make again afterwards, which
+# then asks pkg-config anew.
+ifneq ($(filter-out help clean setup demo check bench uninstall,$(or $(MAKECMDGOALS),all)),)
+ifeq ($(PKG_CFLAGS),)
+$(error libraries are missing: run `make setup`, or see contrib/install-deps)
+endif
+endif
+
 ifneq ($(V),1)
 Q := @
 say = @printf '  %-7s %s\n' $(1) $(2)
@@ -41,10 +51,19 @@ LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS))
 TEST_SRCS := $(wildcard tests/*.c bench/*.c)
 # A test program may need more than the C library: the daemon's own parts.
 TEST_BINS := $(TEST_SRCS:%.c=$(BUILD)/%)
+SCRIPTS := .ci/run contrib/install-deps contrib/demo tests/run $(wildcard bench/*.sh)
+MANPAGES := $(wildcard man/*.[158])
 
 all: $(BUILD)/ibfs $(BUILD)/ibfs-run $(BUILD)/libibfs-run.so
 
 objs: $(OBJS)
+
+# What is compiled depends on how: a file that changes when the flags do.
+FLAGS := $(CC) $(CFLAGS) $(SAN) $(LDFLAGS) $(PKG_LIBS)
+$(BUILD)/flags: FORCE
+	$(Q)mkdir -p $(@D)
+	$(Q)echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
+FORCE:
 
 $(BUILD)/ibfs: $(OBJS)
 	$(call say,LD,$@)
@@ -54,12 +73,12 @@ $(BUILD)/libibfs.a: $(LIB_OBJS)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) crs $@ $^
 
-$(BUILD)/src/run/%.o: src/run/%.c
+$(BUILD)/src/run/%.o: src/run/%.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
 
-$(BUILD)/%.o: %.c
+$(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -c -o $@ $<
@@ -83,10 +102,80 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libibfs.a
 
 tests: all $(TEST_BINS)
 
+setup:
+	$(Q)contrib/install-deps
+
+demo: setup
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)contrib/demo
+
+# TESTS='tests/2*.bats' runs some of them.
+check: setup
+	$(Q)$(MAKE) --no-print-directory tests
+	$(Q)tests/run $(BUILD) $(TESTS)
+
+bench: setup
+	$(Q)$(MAKE) --no-print-directory tests
+	$(Q)set -e; for b in bench/*.sh; do "$$b"; done
+
+# One file's findings are its own: a stamp a file, as objects have.
+TIDY := $(SRCS:%.c=build/lint/%.tidy) build/lint/src/run/ibfs-run.tidy build/lint/src/run/preload.tidy
+build/lint/%.tidy: %.c .clang-tidy $(wildcard include/ibfs/*.h src/*/*.h)
+	$(call say,TIDY,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)clang-tidy --quiet $< -- $(CFLAGS) 2>$@.err || { cat $@.err; exit 1; }
+	$(Q)touch $@
+
+lint: $(TIDY)
+	$(call say,CPPCHK,src)
+	$(Q)cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --suppressions-list=.cppcheck \
+		--enable=warning,performance,portability -Iinclude -Isrc -D_GNU_SOURCE src
+	$(call say,SHCHK,scripts)
+	$(Q)shellcheck $(SCRIPTS)
+	$(Q)shellcheck --shell=bash --exclude=SC2030,SC2031,SC2034,SC2154,SC2317 tests/helpers.bash $(wildcard tests/*.bats)
+	$(call say,MANDOC,man)
+	$(Q)mandoc -T lint -W style $(MANPAGES)
+
+install: all
+	install -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/ibfs $(DESTDIR)$(SYSCONFDIR)
+	install -m 755 build/ibfs $(DESTDIR)$(SBINDIR)/ibfs
+	install -m 755 build/ibfs-run $(DESTDIR)$(BINDIR)/ibfs-run
+	install -m 644 build/libibfs-run.so $(DESTDIR)$(LIBDIR)/ibfs/libibfs-run.so
+	[ -e $(DESTDIR)$(SYSCONFDIR)/ibfs.conf ] || \
+		install -m 644 conf/ibfs.conf $(DESTDIR)$(SYSCONFDIR)/ibfs.conf
+	install -d $(DESTDIR)$(UDEVDIR) $(DESTDIR)$(UNITDIR)
+	install -m 644 contrib/udev/90-ibfs.rules $(DESTDIR)$(UDEVDIR)/90-ibfs.rules
+	sed 's|@SBINDIR@|$(SBINDIR)|; s|@SYSCONFDIR@|$(SYSCONFDIR)|' contrib/systemd/ibfs.service.in \
+		> $(DESTDIR)$(UNITDIR)/ibfs.service
+	for page in $(MANPAGES); do \
+		dir=$(DESTDIR)$(MANDIR)/man$${page##*.}; \
+		install -d $$dir && install -m 644 $$page $$dir/ || exit 1; \
+	done
+
+uninstall:
+	rm -f $(DESTDIR)$(SBINDIR)/ibfs $(DESTDIR)$(BINDIR)/ibfs-run
+	rm -rf $(DESTDIR)$(LIBDIR)/ibfs
+	rm -f $(DESTDIR)$(UDEVDIR)/90-ibfs.rules $(DESTDIR)$(UNITDIR)/ibfs.service
+	for page in $(notdir $(MANPAGES)); do \
+		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$$page; \
+	done
+
+help:
+	@echo 'make            build the daemon, ibfs-run and its library in build/'
+	@echo 'make setup      install what is missing (apt-get; as root or through sudo)'
+	@echo 'make demo       mount a fabric, start OpenSM on it, show what there is'
+	@echo 'make check      build and run all tests; TESTS="tests/2*.bats" some; SANITIZE=1'
+	@echo 'make bench      measure, and print ratios against peers'
+	@echo 'make lint       clang-tidy, cppcheck, shellcheck, mandoc -T lint'
+	@echo 'make install    PREFIX=/usr/local SYSCONFDIR=/etc DESTDIR='
+	@echo 'make uninstall  (the configuration stays)'
+	@echo 'make clean'
+	@echo 'V=1 shows the commands.'
+
 clean:
 	$(call say,RM,build)
 	$(Q)rm -rf build build-sanitize
 
-.PHONY: all objs tests clean
+.PHONY: all objs tests setup demo check bench lint install uninstall help clean FORCE
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What bats files share: a daemon on a mount point of its own, programs run on
+# it, waiting with a deadline, and strict checks at the end. Loaded by
+# `load helpers`; tests/run says which build (IBFS_BUILD).
+#
+#	setup_file()	{ start_ibfs conf-file-or-nothing; }
+#	teardown_file()	{ stop_ibfs; }
+#	@test "..."	{ run ib ibstat; ... }
+#
+# $MNT is the mount point, $IBFS_PID the daemon, $IBFS_DIR a scratch directory.
+# Environment crosses from setup_file to tests; files under $IBFS_DIR do too.
+
+bats_require_minimum_version 1.5.0
+TOP=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
+BUILD=${IBFS_BUILD:-$TOP/build}
+PATH=$PATH:/usr/sbin:/sbin
+unset IBFS_MOUNT
+
+# Say why, to bats' log, and fail.
+fail()
+{
+	printf '%s\n' "$*" >&2
+	return 1
+}
+
+# wait_for [-t SECONDS] COMMAND...: until it succeeds; 10 seconds unless given.
+wait_for()
+{
+	local limit=10 end
+	if [ "$1" = -t ]; then
+		limit=$2
+		shift 2
+	fi
+	end=$((SECONDS + limit))
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -le $end ] || fail "not within $limit s: $*" || return 1
+		sleep 0.05
+	done
+}
+
+# Conditions for wait_for.
+file_is() { [ "$(cat "$1")" = "$2" ]; }
+file_has() { grep -qE -- "$2" "$1"; }
+not() { ! "$@"; }
+# A process that is gone, or a zombie that its parent hasn't fetched yet.
+is_gone()
+{
+	[ ! -e "/proc/$1" ] || [ "$(awk '/^State:/ { print $2 }' "/proc/$1/status")" = Z ]
+}
+
+# Skips, with one reason a cause so that they can be counted.
+need_fuse() { [ -w /dev/fuse ] || skip "no /dev/fuse here"; }
+need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
+need_tool()
+{
+	local tool
+	for tool; do command -v "$tool" >/dev/null || skip "$tool is not installed"; done
+}
+need_kernel()	# MAJOR MINOR
+{
+	local major minor
+	IFS=.- read -r major minor _ < <(uname -r)
+	[ "$major" -gt "$1" ] || { [ "$major" = "$1" ] && [ "$minor" -ge "$2" ]; } ||
+		skip "needs Linux $1.$2"
+}
+need_unshare()
+{
+	unshare -m true 2>/dev/null || skip "needs permission for a mount namespace"
+}
+
+fd_count() { find "/proc/$1/fd" -mindepth 1 | wc -l; }
+fds_are() { [ "$(fd_count "$IBFS_PID")" = "$1" ]; }
+
+# start_ibfs [CONF [OPTIONS...]]: CONF is a file's name; "" or nothing: defaults.
+start_ibfs()
+{
+	local conf=${1:-}
+	need_fuse
+	[ $# -eq 0 ] || shift
+	IBFS_DIR=$(mktemp -d "${TMPDIR:-/tmp}/ibfs-test.XXXXXX")
+	MNT=$IBFS_DIR/ib
+	export IBFS_DIR MNT
+	mkdir "$MNT"
+	: >"$IBFS_DIR/spawned"
+	# For the daemon only: what it runs on is not sanitized.
+	ASAN_OPTIONS=log_path=$IBFS_DIR/asan:detect_leaks=1 \
+	UBSAN_OPTIONS=log_path=$IBFS_DIR/asan:print_stacktrace=1 \
+		"$BUILD/ibfs" -f ${conf:+-c "$conf"} "$@" "$MNT" \
+		</dev/null >"$IBFS_DIR/log" 2>&1 3>&- &
+	export IBFS_PID=$!
+	wait_for -t 60 ibfs_ready || { show_logs; return 1; }
+	is_mounted || { show_logs; fail "the daemon ended at its start"; }
+	IBFS_FDS=$(fd_count "$IBFS_PID")
+	export IBFS_FDS
+}
+
+is_mounted() { mountpoint -q "$MNT"; }
+ibfs_ready() { is_gone "$IBFS_PID" || { is_mounted && [ -e "$MNT/version" ]; }; }
+
+# spawn NAME COMMAND...: a process beside the tests, its output in $IBFS_DIR/NAME.log.
+spawn()
+{
+	local name=$1
+	shift
+	"$@" </dev/null >"$IBFS_DIR/$name.log" 2>&1 3>&- &
+	echo "$name $!" >>"$IBFS_DIR/spawned"
+}
+
+# spawned NAME: its process id (of the last of that name).
+spawned() { awk -v name="$1" '$1 == name { pid = $2 } END { print pid }' "$IBFS_DIR/spawned"; }
+
+# reap NAME [SIGNAL]: end it and wait until it is gone.
+reap()
+{
+	local pid
+	pid=$(spawned "$1")
+	[ -n "$pid" ] || fail "nothing spawned as $1" || return 1
+	kill "-${2:-TERM}" "$pid" 2>/dev/null || true
+	wait_for -t 20 is_gone "$pid"
+	sed -i "/^$1 $pid\$/d" "$IBFS_DIR/spawned"
+}
+
+reap_all()
+{
+	local name pid ok=0
+	while read -r name pid; do
+		reap "$name" || { kill -KILL "$pid"; ok=1; }
+	done < <(cat "$IBFS_DIR/spawned")
+	return $ok
+}
+
+# The daemon's descriptors are back where they were, it ends with status 0 at an
+# unmount, nothing stays mounted, no sanitizer had anything to say.
+stop_ibfs()
+{
+	local ok=0 status=0
+	[ -n "${IBFS_PID:-}" ] || return 0
+	reap_all || ok=1
+	if is_gone "$IBFS_PID"; then
+		fail "the daemon died during the tests" || ok=1
+	else
+		wait_for fds_are "$IBFS_FDS" || { ls -l "/proc/$IBFS_PID/fd" >&2; ok=1; }
+		unmount || ok=1
+		wait_for -t 30 is_gone "$IBFS_PID" || { kill -KILL "$IBFS_PID"; ok=1; }
+	fi
+	# Only the shell that started it can fetch its status.
+	if jobs -p | grep -qx "$IBFS_PID"; then
+		wait "$IBFS_PID" || status=$?
+		[ $status = 0 ] || fail "the daemon's exit status was $status" || ok=1
+	fi
+	! is_mounted || { umount -l "$MNT"; fail "still mounted: $MNT" || ok=1; }
+	! compgen -G "$IBFS_DIR/asan*" >/dev/null || fail "the sanitizer complained" || ok=1
+	[ $ok = 0 ] || show_logs
+	rm -rf "$IBFS_DIR"
+	unset IBFS_PID
+	return $ok
+}
+
+unmount()
+{
+	if [ "$(id -u)" = 0 ]; then umount "$MNT"; else fusermount3 -u "$MNT"; fi
+}
+
+# The ends of all logs, for whoever reads the failure.
+show_logs()
+{
+	local file
+	for file in "$IBFS_DIR"/log "$IBFS_DIR"/asan* "$IBFS_DIR"/*.log; do
+		[ -s "$file" ] || continue
+		echo "--- $file"
+		tail -n 60 "$file"
+	done >&2
+	[ ! -s "$MNT/errors" ] || { echo "--- errors"; timeout 5 cat "$MNT/errors"; } >&2
+}
+
+# What a test file's own teardown() should begin with.
+teardown()
+{
+	[ -n "${BATS_TEST_COMPLETED:-}" ] || [ -z "${IBFS_PID:-}" ] || show_logs
+}
+
+# Run an unmodified program on the tree.
+ib() { "$BUILD/ibfs-run" -m "$MNT" "$@"; }
+
+# C test programs, and what runs on the C library alone.
+ctest() { local name=$1; shift; "$BUILD/tests/$name" "$@"; }
+
+# assert_line REGEX: some line of $output matches. refute_line: none does.
+assert_line() { grep -qE -- "$1" <<<"$output" || fail "no line matches: $1" "in:" "$output"; }
+refute_line() { ! grep -E -- "$1" <<<"$output" >&2 || fail "a line matches: $1"; }
+assert_status() { [ "$status" = "$1" ] || fail "status $status, not $1:" "$output"; }
