@@ -48,8 +48,9 @@ is_gone()
 	[ ! -e "/proc/$1" ] || [ "$(awk '/^State:/ { print $2 }' "/proc/$1/status")" = Z ]
 }
 
-# Skips, with one reason a cause so that they can be counted.
-need_fuse() { [ -w /dev/fuse ] || skip "no /dev/fuse here"; }
+# Skips, with one reason a cause so that they can be counted. bats can't skip in
+# setup_file: skip_file there makes setup(), below, skip each test.
+skip_file() { export IBFS_SKIP=$1; }
 need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
 need_tool()
 {
@@ -75,7 +76,7 @@ fds_are() { [ "$(fd_count "$IBFS_PID")" = "$1" ]; }
 start_ibfs()
 {
 	local conf=${1:-}
-	need_fuse
+	[ -w /dev/fuse ] || { skip_file "no /dev/fuse here"; return 0; }
 	[ $# -eq 0 ] || shift
 	IBFS_DIR=$(mktemp -d "${TMPDIR:-/tmp}/ibfs-test.XXXXXX")
 	MNT=$IBFS_DIR/ib
@@ -173,7 +174,12 @@ show_logs()
 	[ ! -s "$MNT/errors" ] || { echo "--- errors"; timeout 5 cat "$MNT/errors"; } >&2
 }
 
-# What a test file's own teardown() should begin with.
+# What a test file's own setup() and teardown() should begin with.
+setup()
+{
+	[ -z "${IBFS_SKIP:-}" ] || skip "$IBFS_SKIP"
+}
+
 teardown()
 {
 	[ -n "${BATS_TEST_COMPLETED:-}" ] || [ -z "${IBFS_PID:-}" ] || show_logs
