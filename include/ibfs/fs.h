@@ -85,28 +85,30 @@ enum {
 
 struct file_ops {
 	ssize_t (*open)(struct file *file, struct fs_req *req);		/* 0, -errno, FS_PENDING */
-	void (*release)(struct file *file);
+	void (*release)(struct file *file);	/* also after a failed open */
 	/* Fills buf and returns bytes; or FS_PENDING, keeping req (req->size = size). */
 	ssize_t (*read)(struct file *file, struct fs_req *req, void *buf, size_t size, off_t off);
 	ssize_t (*write)(struct file *file, struct fs_req *req, const void *buf, size_t size, off_t off);
 	unsigned int (*poll)(struct file *file);			/* POLLIN | ... now */
 	/*
 	 * arg is the caller's pointer, in what was copied in (a restricted
-	 * ioctl's _IOC_SIZE), out room for what goes back (*out_len at most;
-	 * set to the bytes to copy back, which happens with an error too). in
-	 * and out may be the same memory.
+	 * ioctl's _IOC_SIZE), out out_room bytes for what goes back. *out_len is
+	 * 0: set it to the bytes to copy back, which happens also when the result
+	 * is an error. in and out don't overlap.
 	 */
 	ssize_t (*ioctl)(struct file *file, struct fs_req *req, unsigned int cmd, uint64_t arg,
-			 const void *in, size_t in_len, void *out, size_t *out_len);
+			 const void *in, size_t in_len, void *out, size_t out_room,
+			 size_t *out_len);
 	/* Text files: print the whole content; take a whole write. Used when read/write are NULL. */
 	int (*show)(struct ibfs *ibfs, struct path path, struct textbuf *out);
 	ssize_t (*store)(struct file *file, struct fs_req *req, const char *text, size_t len);
 };
 
-/* Growing text, for show(). Errors are kept until the end: a failed one has data NULL. */
+/* Growing text, for show(). No memory: failed is set, and what is printed later ignored. */
 struct textbuf {
 	char *data;
 	size_t len, size;
+	bool failed;
 };
 void text_printf(struct textbuf *text, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -139,6 +141,7 @@ enum {
 	FS_FRESH	= 1 << 1,	/* each lookup wants its own file: idx is the front end's */
 };
 unsigned int fs_flags(struct path path);
+mode_t fs_type(struct path path);	/* S_IFDIR or S_IFREG */
 
 /*
  * 0 or FS_PENDING (then fs_reply(0 or -errno)): *file is made at once in both
@@ -148,7 +151,7 @@ ssize_t fs_open(struct fs_req *req, struct path path, unsigned int flags, struct
 ssize_t fs_read(struct fs_req *req, struct file *file, void *buf, size_t size, off_t off);
 ssize_t fs_write(struct fs_req *req, struct file *file, const void *buf, size_t size, off_t off);
 ssize_t fs_ioctl(struct fs_req *req, struct file *file, unsigned int cmd, uint64_t arg,
-		 const void *in, size_t in_len, void *out, size_t *out_len);
+		 const void *in, size_t in_len, void *out, size_t out_room, size_t *out_len);
 unsigned int fs_poll(struct file *file);
 void fs_release(struct file *file);
 /* Tell the front end that the file's readiness may have changed. */

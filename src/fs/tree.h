@@ -11,6 +11,8 @@
 #ifndef IBFS_FS_TREE_H
 #define IBFS_FS_TREE_H
 
+#include <time.h>
+
 #include <ibfs/backend.h>
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
@@ -28,7 +30,7 @@ enum kind {
 	/* fabric/ */
 	KIND_FABRIC, KIND_TOPOLOGY, KIND_FABRIC_CTL,
 	KIND_SWITCHES, KIND_NODES, KIND_SWITCH, KIND_NODE, KIND_NODE_TEXT, KIND_NODE_CTL,
-	KIND_NODE_PORTS, KIND_NODE_PORT, KIND_NODE_PORT_TEXT, KIND_NODE_PORT_CTL,
+	KIND_NODE_PORTS, KIND_NODE_PORT, KIND_NODE_PORT_TEXT,
 	KIND_NODE_COUNTERS, KIND_NODE_COUNTER,
 	KIND_LINKS, KIND_LINK, KIND_LINK_TEXT, KIND_LINK_CTL,
 	/* dev/, sys/class/ */
@@ -91,6 +93,28 @@ struct kind_row {
 enum { ROW_CHMOD = 1 << 7 };		/* mode and owner can be changed, and are kept by tree.c */
 
 extern const struct kind_row kinds[KIND_MAX];
+
+/* A file's mode and owner that were changed by hand. */
+struct override;
+
+/* fs' part of the daemon. */
+struct fs {
+	struct override *overrides;
+	struct umad_slot {		/* by the number in umadN: whose it is */
+		bool used;
+		uint16_t dev;
+		uint8_t port;
+	} *umads;
+	unsigned int num_umads;
+	struct timespec start;		/* every file's time */
+	uid_t uid;			/* the daemon's: every file's owner */
+	gid_t gid;
+	unsigned int open_files;
+	uint64_t requests;		/* that front ends passed on */
+};
+
+/* Is what the path names there (device, port, node, link)? 0 or -ENOENT. */
+int path_check(struct ibfs *ibfs, struct path path);
 
 /* fs' part of a port of a device, dev->ports[port]. */
 struct ib_port_state {

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What front ends call: attributes and permissions, open files and requests.
+ * Text files are printed at a read from offset 0, as seq_file does, so that a
+ * read of several calls sees one moment, and a reader that seeks back sees a
+ * new one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "fs/tree.h"
+
+struct override {
+	uint64_t ino;
+	mode_t mode;
+	uid_t uid;
+	gid_t gid;
+	UT_hash_handle hh;
+};
+
+int fs_init(struct ibfs *ibfs)
+{
+	struct fs *fs = calloc(1, sizeof(*fs));
+
+	if (!fs)
+		return -ENOMEM;
+	clock_gettime(CLOCK_REALTIME, &fs->start);
+	fs->uid = geteuid();
+	fs->gid = getegid();
+	ibfs->fs = fs;
+	return 0;
+}
+
+void fs_exit(struct ibfs *ibfs)
+{
+	struct override *o, *tmp;
+	struct fs *fs = ibfs->fs;
+
+	if (!fs)
+		return;
+	HASH_ITER(hh, fs->overrides, o, tmp) {
+		HASH_DEL(fs->overrides, o);
+		free(o);
+	}
+	free(fs->umads);
+	free(fs);
+	ibfs->fs = NULL;
+}
+
+/* What a row says of a file, before its own getattr and what was changed by hand. */
+static void row_attr(const struct fs *fs, const struct kind_row *row, struct stat *st)
+{
+	*st = (struct stat){
+		.st_mode = row->mode,
+		.st_nlink = 1,	/* of a directory: not counted */
+		.st_uid = fs->uid,
+		.st_gid = fs->gid,
+		.st_size = S_ISREG(row->mode) ? 4096 : 0,
+		.st_blksize = 4096,
+		.st_atim = fs->start,
+		.st_mtim = fs->start,
+		.st_ctim = fs->start,
+	};
+}
+
+int fs_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
+{
+	const struct kind_row *row;
+	struct override *o;
+	int ret;
+
+	ret = path_check(ibfs, path);
+	if (ret)
+		return ret;
+	row = &kinds[path.kind];
+	row_attr(ibfs->fs, row, st);
+	if (row->flags & FS_FRESH)
+		path.idx = 0;
+	st->st_ino = path_pack(path);
+	if (row->getattr) {
+		ret = row->getattr(ibfs, path, st);
+		if (ret)
+			return ret;
+	}
+	if (!(row->flags & ROW_CHMOD) || !ibfs->fs->overrides)
+		return 0;
+	HASH_FIND(hh, ibfs->fs->overrides, &st->st_ino, sizeof(st->st_ino), o);
+	if (o) {
+		st->st_mode = S_IFREG | o->mode;
+		st->st_uid = o->uid;
+		st->st_gid = o->gid;
+	}
+	return 0;
+}
+
+static int override_set(struct fs *fs, const struct stat *st)
+{
+	uint64_t ino = st->st_ino;
+	struct override *o;
+
+	HASH_FIND(hh, fs->overrides, &ino, sizeof(ino), o);
+	if (!o) {
+		o = calloc(1, sizeof(*o));
+		if (!o)
+			return -ENOMEM;
+		o->ino = ino;
+		HASH_ADD(hh, fs->overrides, ino, sizeof(o->ino), o);
+	}
+	o->mode = st->st_mode & 07777;
+	o->uid = st->st_uid;
+	o->gid = st->st_gid;
+	return 0;
+}
+
+/*
+ * The group ids of a thread, from /proc/PID/status (reading it takes no lock
+ * that the thread could keep): is gid one of them?
+ */
+static bool in_groups(pid_t pid, gid_t gid)
+{
+	char path[40], *line = NULL, *word, *save;
+	bool found = false;
+	size_t size = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (!found && getline(&line, &size, file) > 0) {
+		if (strncmp(line, "Groups:", 7))
+			continue;
+		for (word = strtok_r(line + 7, " \t\n", &save); word && !found;
+		     word = strtok_r(NULL, " \t\n", &save))
+			found = strtoul(word, NULL, 10) == gid;
+		break;
+	}
+	free(line);
+	fclose(file);
+	return found;
+}
+
+static bool has_group(const struct fs_cred *cred, gid_t gid)
+{
+	return cred->gid == gid || (cred->pid && in_groups(cred->pid, gid));
+}
+
+int fs_access(struct ibfs *ibfs, struct path path, const struct fs_cred *cred, int mask)
+{
+	struct stat st;
+	unsigned int bits;
+	int ret;
+
+	ret = fs_getattr(ibfs, path, &st);
+	if (ret || !cred->uid)
+		return ret;
+	bits = st.st_mode;
+	if (cred->uid == st.st_uid)
+		bits >>= 6;
+	else if (has_group(cred, st.st_gid))
+		bits >>= 3;
+	return (mask & ~bits & 7) ? -EACCES : 0;
+}
+
+/* May cred make these changes? As the kernel's setattr_prepare(). */
+static int setattr_check(const struct stat *old, const struct fs_cred *cred, const struct stat *st,
+			 unsigned int mask)
+{
+	if (!cred->uid)
+		return 0;
+	if ((mask & FS_SET_UID) && (cred->uid != old->st_uid || st->st_uid != old->st_uid))
+		return -EPERM;
+	if ((mask & FS_SET_GID) && (cred->uid != old->st_uid || !has_group(cred, st->st_gid)))
+		return -EPERM;
+	if ((mask & FS_SET_MODE) && cred->uid != old->st_uid)
+		return -EPERM;
+	return 0;
+}
+
+int fs_setattr(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
+	       const struct stat *st, unsigned int mask)
+{
+	const struct kind_row *row;
+	struct stat new;
+	int ret;
+
+	ret = fs_getattr(ibfs, path, &new);
+	if (!ret)
+		ret = setattr_check(&new, cred, st, mask);
+	if (ret)
+		return ret;
+	row = &kinds[path.kind];
+	if (row->setattr)
+		return row->setattr(ibfs, path, cred, st, mask);
+	mask &= ~FS_SET_SIZE;	/* O_TRUNC is how a shell opens; there is nothing to cut */
+	if (!mask)
+		return 0;
+	if (!(row->flags & ROW_CHMOD))
+		return -EPERM;
+	if (mask & FS_SET_MODE)
+		new.st_mode = st->st_mode;
+	if (mask & FS_SET_UID)
+		new.st_uid = st->st_uid;
+	if (mask & FS_SET_GID)
+		new.st_gid = st->st_gid;
+	return override_set(ibfs->fs, &new);
+}
+
+ssize_t fs_open(struct fs_req *req, struct path path, unsigned int flags, struct file **filep)
+{
+	const struct kind_row *row;
+	struct file *file;
+	int ret;
+
+	*filep = NULL;
+	ret = path_check(req->ibfs, path);
+	if (ret)
+		return ret;
+	row = &kinds[path.kind];
+	if (!row->ops)
+		return S_ISDIR(row->mode) ? -EISDIR : -ENXIO;
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return -ENOMEM;
+	file->ibfs = req->ibfs;
+	file->path = path;
+	file->ops = row->ops;
+	file->flags = flags;
+	file->backing = -1;
+	file->opener = req->cred;
+	req->file = file;
+	req->ibfs->fs->open_files++;
+	*filep = file;
+	return file->ops->open ? file->ops->open(file, req) : 0;
+}
+
+/* The snapshot of a text file, file->priv, made anew at offset 0. */
+static int text_snapshot(struct file *file, off_t off)
+{
+	struct textbuf *text = file->priv;
+	int ret;
+
+	if (text && off)
+		return 0;
+	if (!text) {
+		text = calloc(1, sizeof(*text));
+		if (!text)
+			return -ENOMEM;
+		file->priv = text;
+	}
+	text_free(text);
+	if (path_check(file->ibfs, file->path))
+		return -ENODEV;
+	ret = file->ops->show(file->ibfs, file->path, text);
+	return ret < 0 ? ret : text->failed ? -ENOMEM : 0;
+}
+
+static ssize_t text_read(struct file *file, void *buf, size_t size, off_t off)
+{
+	const struct textbuf *text;
+	int ret;
+
+	if (off < 0)
+		return -EINVAL;
+	ret = text_snapshot(file, off);
+	if (ret)
+		return ret;
+	text = file->priv;
+	if ((size_t)off >= text->len)
+		return 0;
+	if (size > text->len - off)
+		size = text->len - off;
+	memcpy(buf, text->data + off, size);
+	return size;
+}
+
+ssize_t fs_read(struct fs_req *req, struct file *file, void *buf, size_t size, off_t off)
+{
+	req->file = file;
+	req->cancel = NULL;
+	file->ibfs->fs->requests++;
+	if (file->ops->read)
+		return file->ops->read(file, req, buf, size, off);
+	if (file->ops->show)
+		return text_read(file, buf, size, off);
+	return -EINVAL;
+}
+
+ssize_t fs_write(struct fs_req *req, struct file *file, const void *buf, size_t size, off_t off)
+{
+	req->file = file;
+	req->cancel = NULL;
+	file->ibfs->fs->requests++;
+	if (file->ops->write)
+		return file->ops->write(file, req, buf, size, off);
+	if (!file->ops->store)
+		return -EINVAL;
+	if (path_check(file->ibfs, file->path))
+		return -ENODEV;
+	return file->ops->store(file, req, buf, size);
+}
+
+ssize_t fs_ioctl(struct fs_req *req, struct file *file, unsigned int cmd, uint64_t arg,
+		 const void *in, size_t in_len, void *out, size_t out_room, size_t *out_len)
+{
+	*out_len = 0;
+	req->file = file;
+	req->cancel = NULL;
+	file->ibfs->fs->requests++;
+	if (!file->ops->ioctl)
+		return -ENOTTY;
+	return file->ops->ioctl(file, req, cmd, arg, in, in_len, out, out_room, out_len);
+}
+
+unsigned int fs_poll(struct file *file)
+{
+	if (file->ops->poll)
+		return file->ops->poll(file);
+	return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM;
+}
+
+void fs_release(struct file *file)
+{
+	struct textbuf *text = file->priv;
+
+	if (file->ops->release) {
+		file->ops->release(file);
+	} else if (file->ops->show && text) {
+		text_free(text);
+		free(text);
+	}
+	file->ibfs->fs->open_files--;
+	free(file);
+}
+
+void fs_wake(struct file *file)
+{
+	if (file->wake)
+		file->wake(file);
+}
+
+void fs_reply(struct fs_req *req, ssize_t result, const void *data, size_t len)
+{
+	req->cancel = NULL;
+	req->reply(req, result, data, len);
+}
+
+void fs_cancel(struct fs_req *req)
+{
+	if (req->cancel)
+		req->cancel(req);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the rows of the tree's table refer to, by the file that has it. */
+#ifndef IBFS_FS_ROWS_H
+#define IBFS_FS_ROWS_H
+
+#include "fs/tree.h"
+
+/* root.c */
+extern const struct entry root_entries[];
+extern const struct dir_ops root_dir;
+extern const struct file_ops root_text_ops, events_ops;
+/* metrics.c */
+int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out);
+
+/* dev.c */
+extern const struct entry dev_entries[], port_entries[], gid_attrs_entries[];
+extern const struct dir_ops dev_dir, gids_dir, pkeys_dir, gid_types_dir, gid_ndevs_dir;
+extern const struct dir_ops counters_dir, hw_counters_dir;
+extern const struct file_ops dev_text_ops, dev_set_ops, port_text_ops, gid_ops, pkey_ops;
+extern const struct file_ops gid_type_ops, gid_ndev_ops, counter_ops, hw_counter_ops;
+int umad_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+int issm_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+/* devctl.c */
+extern const struct file_ops dev_ctl_ops, port_ctl_ops, query_ops;
+/* pcap.c */
+extern const struct file_ops pcap_ops;
+
+/* fabricdir.c, links.c */
+extern const struct entry fabric_entries[], switch_entries[], node_entries[];
+extern const struct entry node_port_entries[], link_entries[];
+extern const struct dir_ops nodes_dir, node_ports_dir, node_counters_dir, links_dir;
+extern const struct file_ops topology_ops, fabric_ctl_ops, node_text_ops, node_ctl_ops;
+extern const struct file_ops node_port_text_ops, node_counter_ops, link_text_ops, link_ctl_ops;
+
+/* sysclass.c */
+extern const struct entry devdir_entries[], sys_entries[], sys_class_entries[], sys_mad_entries[];
+extern const struct entry sys_dev_entries[], sys_device_entries[], sys_port_entries[];
+extern const struct entry sys_gid_attrs_entries[], sys_umad_entries[];
+extern const struct dir_ops devdir_ib_dir, sys_ib_dir, sys_mad_dir, sys_ports_dir;
+extern const struct file_ops sys_text_ops, sys_device_text_ops, sys_umad_text_ops;
+
+#endif

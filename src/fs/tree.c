@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tree: its table, and what walks it. A row's own functions stand in the
+ * file of what they show; here nothing knows what a file contains.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "fabric/fabric.h"
+#include "fs/rows.h"
+#include "fs/tree.h"
+
+enum {
+	D755 = S_IFDIR | 0755,
+	F444 = S_IFREG | 0444,
+	F644 = S_IFREG | 0644,
+	F600 = S_IFREG | 0600,
+	F200 = S_IFREG | 0200,
+	DEV_PORT = BY_DEV | BY_PORT,
+	NODE_PORT = BY_NODE | BY_PORT,
+};
+
+const struct kind_row kinds[KIND_MAX] = {
+	/* kind		 mode  parent	flags			what is in it */
+	[KIND_ROOT] = { D755, KIND_ROOT, 0, FS_CACHE, root_entries, &root_dir },
+	[KIND_ROOT_TEXT] = { F444, 0, BY_SUB, FS_CACHE, .ops = &root_text_ops },
+	[KIND_EVENTS] = { F444, 0, 0, FS_CACHE, .ops = &events_ops },
+
+	/* a device, a port */
+	[KIND_DEV] = { D755, KIND_ROOT, BY_DEV, 0, dev_entries, &dev_dir },
+	[KIND_DEV_TEXT] = { F444, 0, BY_DEV | BY_SUB, FS_CACHE, .ops = &dev_text_ops },
+	[KIND_DEV_SET] = { F644, 0, BY_DEV | BY_SUB, FS_CACHE, .ops = &dev_set_ops },
+	[KIND_DEV_CTL] = { F200, 0, BY_DEV, FS_CACHE | ROW_CHMOD, .ops = &dev_ctl_ops },
+	[KIND_DEV_EVENTS] = { F444, 0, BY_DEV, FS_CACHE, .ops = &events_ops },
+	[KIND_DEV_QUERY] = { S_IFREG | 0666, 0, BY_DEV, FS_CACHE, .ops = &query_ops },
+	[KIND_PORT] = { D755, KIND_DEV, DEV_PORT, FS_CACHE, port_entries },
+	[KIND_PORT_TEXT] = { F444, 0, DEV_PORT | BY_SUB, FS_CACHE, .ops = &port_text_ops },
+	[KIND_PORT_CTL] = { F200, 0, DEV_PORT, FS_CACHE | ROW_CHMOD, .ops = &port_ctl_ops },
+	[KIND_PORT_PCAP] = { S_IFREG | 0400, 0, DEV_PORT, FS_CACHE | ROW_CHMOD, .ops = &pcap_ops },
+	[KIND_UMAD] = { F600, 0, DEV_PORT, ROW_CHMOD, .ops = &umad_ops, .getattr = umad_getattr },
+	[KIND_ISSM] = { F600, 0, DEV_PORT, ROW_CHMOD, .ops = &issm_ops, .getattr = issm_getattr },
+	[KIND_GIDS] = { D755, KIND_PORT, DEV_PORT, FS_CACHE, .dir = &gids_dir },
+	[KIND_GID] = { F444, 0, DEV_PORT | BY_IDX, 0, .ops = &gid_ops },
+	[KIND_PKEYS] = { D755, KIND_PORT, DEV_PORT, FS_CACHE, .dir = &pkeys_dir },
+	[KIND_PKEY] = { F444, 0, DEV_PORT | BY_IDX, 0, .ops = &pkey_ops },
+	[KIND_GID_ATTRS] = { D755, KIND_PORT, DEV_PORT, FS_CACHE, gid_attrs_entries },
+	[KIND_GID_TYPES] = { D755, KIND_GID_ATTRS, DEV_PORT, FS_CACHE, .dir = &gid_types_dir },
+	[KIND_GID_TYPE] = { F444, 0, DEV_PORT | BY_IDX, 0, .ops = &gid_type_ops },
+	[KIND_GID_NDEVS] = { D755, KIND_GID_ATTRS, DEV_PORT, FS_CACHE, .dir = &gid_ndevs_dir },
+	[KIND_GID_NDEV] = { F444, 0, DEV_PORT | BY_IDX, 0, .ops = &gid_ndev_ops },
+	[KIND_COUNTERS] = { D755, KIND_PORT, DEV_PORT, FS_CACHE, .dir = &counters_dir },
+	[KIND_COUNTER] = { F644, 0, DEV_PORT | BY_SUB, FS_CACHE, .ops = &counter_ops },
+	[KIND_HW_COUNTERS] = { D755, KIND_PORT, DEV_PORT, FS_CACHE, .dir = &hw_counters_dir },
+	[KIND_HW_COUNTER] = { F444, 0, DEV_PORT | BY_SUB, FS_CACHE, .ops = &hw_counter_ops },
+
+	/* the fabric */
+	[KIND_FABRIC] = { D755, KIND_ROOT, 0, FS_CACHE, fabric_entries },
+	[KIND_TOPOLOGY] = { F444, 0, 0, FS_CACHE, .ops = &topology_ops },
+	[KIND_FABRIC_CTL] = { F200, 0, 0, FS_CACHE | ROW_CHMOD, .ops = &fabric_ctl_ops },
+	[KIND_SWITCHES] = { D755, KIND_FABRIC, 0, FS_CACHE, .dir = &nodes_dir },
+	[KIND_NODES] = { D755, KIND_FABRIC, 0, FS_CACHE, .dir = &nodes_dir },
+	[KIND_SWITCH] = { D755, KIND_SWITCHES, BY_NODE, 0, switch_entries },
+	[KIND_NODE] = { D755, KIND_NODES, BY_NODE, 0, node_entries },
+	[KIND_NODE_TEXT] = { F444, 0, BY_NODE | BY_SUB, 0, .ops = &node_text_ops },
+	[KIND_NODE_CTL] = { F200, 0, BY_NODE, ROW_CHMOD, .ops = &node_ctl_ops },
+	[KIND_NODE_PORTS] = { D755, KIND_NODE, BY_NODE, 0, .dir = &node_ports_dir },
+	[KIND_NODE_PORT] = { D755, KIND_NODE_PORTS, NODE_PORT, 0, node_port_entries },
+	[KIND_NODE_PORT_TEXT] = { F444, 0, NODE_PORT | BY_SUB, 0, .ops = &node_port_text_ops },
+	[KIND_NODE_COUNTERS] = { D755, KIND_NODE_PORT, NODE_PORT, 0, .dir = &node_counters_dir },
+	[KIND_NODE_COUNTER] = { F644, 0, NODE_PORT | BY_SUB, 0, .ops = &node_counter_ops },
+	[KIND_LINKS] = { D755, KIND_FABRIC, 0, FS_CACHE, .dir = &links_dir },
+	[KIND_LINK] = { D755, KIND_LINKS, BY_LINK, 0, link_entries },
+	[KIND_LINK_TEXT] = { F444, 0, BY_LINK | BY_SUB, 0, .ops = &link_text_ops },
+	[KIND_LINK_CTL] = { F200, 0, BY_LINK, ROW_CHMOD, .ops = &link_ctl_ops },
+
+	/* what /dev and /sys/class show */
+	[KIND_DEVDIR] = { D755, KIND_ROOT, 0, FS_CACHE, devdir_entries },
+	[KIND_DEVDIR_IB] = { D755, KIND_DEVDIR, 0, FS_CACHE, .dir = &devdir_ib_dir },
+	[KIND_SYS] = { D755, KIND_ROOT, 0, FS_CACHE, sys_entries },
+	[KIND_SYS_CLASS] = { D755, KIND_SYS, 0, FS_CACHE, sys_class_entries },
+	[KIND_SYS_IB] = { D755, KIND_SYS_CLASS, 0, FS_CACHE, .dir = &sys_ib_dir },
+	[KIND_SYS_MAD] = { D755, KIND_SYS_CLASS, 0, FS_CACHE, sys_mad_entries, &sys_mad_dir },
+	[KIND_SYS_TEXT] = { F444, 0, BY_SUB, FS_CACHE, .ops = &sys_text_ops },
+	[KIND_SYS_DEV] = { D755, KIND_SYS_IB, BY_DEV, 0, sys_dev_entries },
+	[KIND_SYS_DEVICE] = { D755, KIND_SYS_DEV, BY_DEV, FS_CACHE, sys_device_entries },
+	[KIND_SYS_DEVICE_TEXT] = { F444, 0, BY_DEV | BY_SUB, FS_CACHE, .ops = &sys_device_text_ops },
+	[KIND_SYS_PORTS] = { D755, KIND_SYS_DEV, BY_DEV, FS_CACHE, .dir = &sys_ports_dir },
+	[KIND_SYS_PORT] = { D755, KIND_SYS_PORTS, DEV_PORT, FS_CACHE, sys_port_entries },
+	[KIND_SYS_GIDS] = { D755, KIND_SYS_PORT, DEV_PORT, FS_CACHE, .dir = &gids_dir },
+	[KIND_SYS_PKEYS] = { D755, KIND_SYS_PORT, DEV_PORT, FS_CACHE, .dir = &pkeys_dir },
+	[KIND_SYS_GID_ATTRS] = { D755, KIND_SYS_PORT, DEV_PORT, FS_CACHE, sys_gid_attrs_entries },
+	[KIND_SYS_GID_TYPES] = { D755, KIND_SYS_GID_ATTRS, DEV_PORT, FS_CACHE, .dir = &gid_types_dir },
+	[KIND_SYS_GID_NDEVS] = { D755, KIND_SYS_GID_ATTRS, DEV_PORT, FS_CACHE, .dir = &gid_ndevs_dir },
+	[KIND_SYS_COUNTERS] = { D755, KIND_SYS_PORT, DEV_PORT, FS_CACHE, .dir = &counters_dir },
+	[KIND_SYS_HW_COUNTERS] = { D755, KIND_SYS_PORT, DEV_PORT, FS_CACHE, .dir = &hw_counters_dir },
+	[KIND_SYS_UMAD] = { D755, KIND_SYS_MAD, DEV_PORT, 0, sys_umad_entries },
+	[KIND_SYS_ISSM] = { D755, KIND_SYS_MAD, DEV_PORT, 0, sys_umad_entries },
+	[KIND_SYS_UMAD_TEXT] = { F444, 0, DEV_PORT | BY_SUB, FS_CACHE, .ops = &sys_umad_text_ops },
+};
+
+uint64_t path_pack(struct path path)
+{
+	if (path.kind == KIND_ROOT)
+		return 1;
+	return (uint64_t)path.kind << 56 | (uint64_t)path.sub << 48 | (uint64_t)path.port << 40 |
+	       (uint64_t)(path.dev & 0xfff) << 28 | (path.idx & 0xfffffff);
+}
+
+struct path path_unpack(uint64_t ino)
+{
+	if (ino == 1)
+		return (struct path){ .kind = KIND_ROOT };
+	return (struct path){
+		.kind = ino >> 56,
+		.sub = ino >> 48,
+		.port = ino >> 40,
+		.dev = ino >> 28 & 0xfff,
+		.idx = ino & 0xfffffff,
+	};
+}
+
+struct ibfs_device *path_device(struct ibfs *ibfs, struct path path)
+{
+	return device_get(ibfs, path.dev);
+}
+
+static int check_device(struct ibfs *ibfs, struct path path, unsigned int by)
+{
+	const struct ibfs_device *dev = path_device(ibfs, path);
+
+	if (!dev)
+		return -ENOENT;
+	if ((by & BY_PORT) && (path.port < dev->first_port || path.port > dev->num_ports))
+		return -ENOENT;
+	return 0;
+}
+
+static int check_node(const struct fabric *fabric, struct path path, unsigned int by)
+{
+	if (!fabric || path.idx >= fabric->num_nodes || !fabric->nodes[path.idx])
+		return -ENOENT;
+	if ((by & BY_PORT) && path.port > fabric->nodes[path.idx]->num_ports)
+		return -ENOENT;
+	return 0;
+}
+
+static int check_link(const struct fabric *fabric, struct path path)
+{
+	if (!fabric || path.idx >= fabric->num_links || !fabric->links[path.idx])
+		return -ENOENT;
+	return 0;
+}
+
+int path_check(struct ibfs *ibfs, struct path path)
+{
+	unsigned int by;
+
+	if (path.kind >= KIND_MAX || !kinds[path.kind].mode)
+		return -ENOENT;
+	by = kinds[path.kind].by;
+	if (by & BY_DEV)
+		return check_device(ibfs, path, by);
+	if (by & BY_NODE)
+		return check_node(ibfs->fabric, path, by);
+	if (by & BY_LINK)
+		return check_link(ibfs->fabric, path);
+	return 0;
+}
+
+unsigned int fs_flags(struct path path)
+{
+	return kinds[path.kind].flags & (FS_CACHE | FS_FRESH);
+}
+
+mode_t fs_type(struct path path)
+{
+	return kinds[path.kind].mode & S_IFMT;
+}
+
+/* The directory of a directory: the same numbers, as far as it is told apart by them. */
+static struct path parent_path(struct ibfs *ibfs, struct path dir)
+{
+	struct path up = { .kind = kinds[dir.kind].parent };
+	unsigned int by;
+
+	/* What is in a node's directory is the same in switches/ and nodes/. */
+	if (up.kind == KIND_NODE && ibfs->fabric->nodes[dir.idx]->sw)
+		up.kind = KIND_SWITCH;
+	by = kinds[up.kind].by;
+	if (by & BY_DEV)
+		up.dev = dir.dev;
+	if (by & BY_PORT)
+		up.port = dir.port;
+	if (by & (BY_NODE | BY_LINK | BY_IDX))
+		up.idx = dir.idx;
+	if (by & BY_SUB)
+		up.sub = dir.sub;
+	return up;
+}
+
+static const struct entry *find_entry(const struct kind_row *row, const char *name)
+{
+	const struct entry *entry;
+
+	for (entry = row->entries; entry && entry->name; entry++)
+		if (!strcmp(entry->name, name))
+			return entry;
+	return NULL;
+}
+
+/* The entry at a position that may come from outside; NULL behind the last one. */
+static const struct entry *nth_entry(const struct kind_row *row, uint64_t n)
+{
+	const struct entry *entry = row->entries;
+
+	if (!entry)
+		return NULL;
+	while (entry->name && n--)
+		entry++;
+	return entry->name ? entry : NULL;
+}
+
+static struct path entry_path(struct path dir, const struct entry *entry)
+{
+	dir.kind = entry->kind;
+	dir.sub = entry->sub;
+	return dir;
+}
+
+static int check_dir(struct ibfs *ibfs, struct path dir)
+{
+	int ret = path_check(ibfs, dir);
+
+	if (ret)
+		return ret;
+	return S_ISDIR(kinds[dir.kind].mode) ? 0 : -ENOTDIR;
+}
+
+int fs_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
+{
+	const struct entry *entry;
+	const struct kind_row *row;
+	int ret;
+
+	ret = check_dir(ibfs, dir);
+	if (ret)
+		return ret;
+	row = &kinds[dir.kind];
+	if (!strcmp(name, "..")) {
+		*child = parent_path(ibfs, dir);
+		return 0;
+	}
+	entry = find_entry(row, name);
+	if (entry) {
+		*child = entry_path(dir, entry);
+		return 0;
+	}
+	if (!row->dir)
+		return -ENOENT;
+	*child = dir;
+	return row->dir->lookup(ibfs, dir, name, child);
+}
+
+/* Cookies: the entries' positions first, then GENERATED and the generator's. */
+#define GENERATED (1ULL << 56)
+
+int fs_readdir(struct ibfs *ibfs, struct path dir, uint64_t *cookie, char name[256],
+	       struct path *child)
+{
+	const struct kind_row *row;
+	const struct entry *entry;
+	uint64_t pos;
+	int ret;
+
+	ret = check_dir(ibfs, dir);
+	if (ret)
+		return ret;
+	row = &kinds[dir.kind];
+	if (*cookie < GENERATED) {
+		entry = nth_entry(row, *cookie);
+		if (entry) {
+			strcpy(name, entry->name);
+			*child = entry_path(dir, entry);
+			++*cookie;
+			return 1;
+		}
+		*cookie = GENERATED;
+	}
+	if (!row->dir)
+		return 0;
+	*child = dir;
+	pos = *cookie - GENERATED;
+	ret = row->dir->next(ibfs, dir, &pos, name, child);
+	*cookie = GENERATED + pos;
+	return ret;
+}
+
+int fs_mkdir(struct ibfs *ibfs, struct path dir, const char *name, mode_t mode,
+	     const struct fs_cred *cred, struct path *child)
+{
+	int ret = check_dir(ibfs, dir);
+
+	if (ret)
+		return ret;
+	if (find_entry(&kinds[dir.kind], name))
+		return -EEXIST;
+	if (!kinds[dir.kind].dir || !kinds[dir.kind].dir->mkdir)
+		return -EPERM;
+	*child = dir;
+	return kinds[dir.kind].dir->mkdir(ibfs, dir, name, mode, cred, child);
+}
+
+int fs_rmdir(struct ibfs *ibfs, struct path dir, const char *name, const struct fs_cred *cred)
+{
+	int ret = check_dir(ibfs, dir);
+
+	if (ret)
+		return ret;
+	if (!kinds[dir.kind].dir || !kinds[dir.kind].dir->rmdir)
+		return -EPERM;
+	return kinds[dir.kind].dir->rmdir(ibfs, dir, name, cred);
+}
