@@ -114,14 +114,14 @@ int fabric_default(struct fabric *fabric)
 	unsigned int i;
 	int ret = 0;
 
-	if (!topology_add_node(fabric, NODE_SWITCH, "switch", NULL, 8, &err))
-		ret = -errno;
-	for (i = 0; i < 2 && !ret; i++) {
+	/* The adapters first: they get the first LIDs. */
+	for (i = 0; i < 2 && !ret; i++)
 		if (!topology_add_node(fabric, NODE_CA, hosts[i], NULL, 1, &err))
 			ret = -errno;
-		else
-			ret = topology_link(fabric, hosts[i], 1, "switch", i + 1, &err);
-	}
+	if (!ret && !topology_add_node(fabric, NODE_SWITCH, "switch", NULL, 8, &err))
+		ret = -errno;
+	for (i = 0; i < 2 && !ret; i++)
+		ret = topology_link(fabric, hosts[i], 1, "switch", i + 1, &err);
 	free(err);
 	return ret;
 }
