@@ -118,7 +118,11 @@ int device_add(struct ibfs *ibfs, struct ibfs_device *dev);	/* -EEXIST, -EINVAL 
 void device_remove(struct ibfs_device *dev);
 struct ibfs_device *device_find(struct ibfs *ibfs, const char *name);
 struct ibfs_device *device_get(struct ibfs *ibfs, unsigned int num);
-/* An asynchronous event of a device: a line in `events` files and news to uverbs clients. */
+/*
+ * An asynchronous event of a device: a line "device=NAME port=N event=..." in
+ * ibfs->events (names of ibv_event_type in small letters: port_active), and
+ * news to uverbs clients.
+ */
 void device_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_type event);
 
 /* Backends. soft: make a node of the fabric a device of the tree. */

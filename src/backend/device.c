@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The list of the tree's devices, whatever backend they are of, and what
+ * happens to them: lines of the `events` files.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "ibfs/backend.h"
+#include "ibfs/fs.h"
+#include "ibfs/ibfs.h"
+
+#define MAX_DEVICES	4096	/* struct path's bits */
+
+const char *const counter_names[CNT_MAX] = {
+	[CNT_SYMBOL_ERROR] = "symbol_error",
+	[CNT_LINK_ERROR_RECOVERY] = "link_error_recovery",
+	[CNT_LINK_DOWNED] = "link_downed",
+	[CNT_PORT_RCV_ERRORS] = "port_rcv_errors",
+	[CNT_PORT_RCV_REMOTE_PHYSICAL_ERRORS] = "port_rcv_remote_physical_errors",
+	[CNT_PORT_RCV_SWITCH_RELAY_ERRORS] = "port_rcv_switch_relay_errors",
+	[CNT_PORT_XMIT_DISCARDS] = "port_xmit_discards",
+	[CNT_PORT_XMIT_CONSTRAINT_ERRORS] = "port_xmit_constraint_errors",
+	[CNT_PORT_RCV_CONSTRAINT_ERRORS] = "port_rcv_constraint_errors",
+	[CNT_LOCAL_LINK_INTEGRITY_ERRORS] = "local_link_integrity_errors",
+	[CNT_EXCESSIVE_BUFFER_OVERRUN_ERRORS] = "excessive_buffer_overrun_errors",
+	[CNT_VL15_DROPPED] = "VL15_dropped",
+	[CNT_PORT_XMIT_DATA] = "port_xmit_data",
+	[CNT_PORT_RCV_DATA] = "port_rcv_data",
+	[CNT_PORT_XMIT_PACKETS] = "port_xmit_packets",
+	[CNT_PORT_RCV_PACKETS] = "port_rcv_packets",
+	[CNT_UNICAST_XMIT_PACKETS] = "unicast_xmit_packets",
+	[CNT_UNICAST_RCV_PACKETS] = "unicast_rcv_packets",
+	[CNT_MULTICAST_XMIT_PACKETS] = "multicast_xmit_packets",
+	[CNT_MULTICAST_RCV_PACKETS] = "multicast_rcv_packets",
+	[CNT_PORT_XMIT_WAIT] = "port_xmit_wait",
+};
+
+static const char *const event_names[] = {
+	[IBV_EVENT_CQ_ERR] = "cq_err",
+	[IBV_EVENT_QP_FATAL] = "qp_fatal",
+	[IBV_EVENT_QP_REQ_ERR] = "qp_req_err",
+	[IBV_EVENT_QP_ACCESS_ERR] = "qp_access_err",
+	[IBV_EVENT_COMM_EST] = "comm_est",
+	[IBV_EVENT_SQ_DRAINED] = "sq_drained",
+	[IBV_EVENT_PATH_MIG] = "path_mig",
+	[IBV_EVENT_PATH_MIG_ERR] = "path_mig_err",
+	[IBV_EVENT_DEVICE_FATAL] = "device_fatal",
+	[IBV_EVENT_PORT_ACTIVE] = "port_active",
+	[IBV_EVENT_PORT_ERR] = "port_err",
+	[IBV_EVENT_LID_CHANGE] = "lid_change",
+	[IBV_EVENT_PKEY_CHANGE] = "pkey_change",
+	[IBV_EVENT_SM_CHANGE] = "sm_change",
+	[IBV_EVENT_SRQ_ERR] = "srq_err",
+	[IBV_EVENT_SRQ_LIMIT_REACHED] = "srq_limit_reached",
+	[IBV_EVENT_QP_LAST_WQE_REACHED] = "qp_last_wqe_reached",
+	[IBV_EVENT_CLIENT_REREGISTER] = "client_reregister",
+	[IBV_EVENT_GID_CHANGE] = "gid_change",
+	[IBV_EVENT_WQ_FATAL] = "wq_fatal",
+};
+
+/* One path component that every shell and tool takes as it is. */
+static bool valid_name(const char *name)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+	size_t len = strlen(name);
+
+	return len && len < sizeof(((struct ibfs_device *)NULL)->name) && name[0] != '.' &&
+	       strspn(name, allowed) == len;
+}
+
+int device_add(struct ibfs *ibfs, struct ibfs_device *dev)
+{
+	int rc;
+
+	if (!valid_name(dev->name))
+		return -EINVAL;
+	if (device_find(ibfs, dev->name))
+		return -EEXIST;
+	if (ibfs->next_device == MAX_DEVICES)
+		return -ENOSPC;
+	dev->ibfs = ibfs;
+	dev->num = ibfs->next_device++;
+	DL_APPEND(ibfs->devices, dev);
+	rc = fs_device_added(dev);
+	if (rc)
+		DL_DELETE(ibfs->devices, dev);
+	return rc;
+}
+
+void device_remove(struct ibfs_device *dev)
+{
+	textring_add(dev->ibfs->events, "device=%s event=%s", dev->name,
+		     event_names[IBV_EVENT_DEVICE_FATAL]);
+	fs_device_removed(dev);
+	DL_DELETE(dev->ibfs->devices, dev);
+}
+
+struct ibfs_device *device_find(struct ibfs *ibfs, const char *name)
+{
+	struct ibfs_device *dev;
+
+	DL_FOREACH(ibfs->devices, dev)
+		if (!strcmp(dev->name, name))
+			return dev;
+	return NULL;
+}
+
+struct ibfs_device *device_get(struct ibfs *ibfs, unsigned int num)
+{
+	struct ibfs_device *dev;
+
+	DL_FOREACH(ibfs->devices, dev)
+		if (dev->num == num)
+			return dev;
+	return NULL;
+}
+
+void device_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_type event)
+{
+	textring_add(dev->ibfs->events, "device=%s port=%u event=%s", dev->name, port,
+		     event_names[event]);
+}
