@@ -18,6 +18,7 @@
 
 struct ibfs;
 struct fabric;
+struct fault_way;
 struct link;
 struct node;
 struct packet;
@@ -27,11 +28,13 @@ struct static_group;
 enum node_type { NODE_CA = 1, NODE_SWITCH = 2, NODE_ROUTER = 3 };
 
 /* PortInfo:PortState and PortPhysicalState, 14.2.5.6 */
-enum port_state { PORT_NOP, PORT_DOWN, PORT_INIT, PORT_ARMED, PORT_ACTIVE };
+enum port_state {
+	PORT_NOP, PORT_DOWN, PORT_INIT, PORT_ARMED, PORT_ACTIVE,
+} __attribute__((packed));
 enum phys_state {
 	PHYS_NOP, PHYS_SLEEP, PHYS_POLLING, PHYS_DISABLED, PHYS_TRAINING,
 	PHYS_LINKUP, PHYS_RECOVERY, PHYS_TEST,
-};
+} __attribute__((packed));
 
 /* PortInfo's LinkWidth and LinkSpeed masks, and LinkSpeedExt */
 enum { WIDTH_1X = 1, WIDTH_4X = 2, WIDTH_8X = 4, WIDTH_12X = 8, WIDTH_2X = 16 };
@@ -70,6 +73,7 @@ struct port {
 	struct link *link;		/* NULL: nothing is plugged in */
 	struct port *peer;		/* the other end while link is plugged in */
 	struct tap *taps;		/* captures that listen, or NULL */
+	struct fault_way *faults;	/* faults of what leaves here; NULL: none */
 	uint8_t (*sl2vl)[8];		/* by input port (switch) or 0 (CA), two SLs a byte */
 	enum port_state state;
 	enum phys_state phys_state;
@@ -106,7 +110,7 @@ struct port {
 	uint64_t *guids;		/* GUIDInfo, node->num_guids entries, lazily */
 	uint8_t (*vlarb)[64];		/* four tables: low 1, low 2, high 1, high 2, lazily */
 	void *agents;			/* hca/: MAD state of this end port, lazily */
-};
+} __attribute__((aligned(64)));
 
 /* port.part_enforce: PortInfo's four bits, in its order */
 enum {
@@ -187,6 +191,8 @@ struct fabric {
 	struct link **links;
 	unsigned int num_nodes, num_links;	/* slots */
 	struct node *by_id, *by_guid;
+	unsigned int copies;		/* of a multicast packet, still allowed: a loop must end */
+	unsigned int mcast_depth;	/* switches that now replicate */
 	const struct node_ops *sim_ops;	/* for nodes that are no device */
 	uint64_t next_guid[4];		/* by node type, for nodes without a guid */
 	bool static_owned;		/* static_subnet()'s LIDs and routes hold. SMA clears it when a
@@ -275,7 +281,7 @@ unsigned int port_rate_mbps(const struct port *port);
  * feeds the taps, obeys state (nothing leaves a DOWN port; only VL15 before
  * ACTIVE; an ARMED port that receives data becomes ACTIVE). 0, or what kept it
  * from leaving, which the port then counts as a discard: -ENETDOWN, -EMSGSIZE
- * (NeighborMTU), -ELOOP (PACKET_MAX_HOPS). A switch's port 0 has no link: its
+ * (NeighborMTU), -ELOOP (PACKET_MAX_HOPS), -EINVAL (no LRH). A switch's port 0 has no link: its
  * packets go by switch_forward().
  */
 int port_xmit(struct port *port, struct packet *pkt);

@@ -29,7 +29,7 @@ struct packet_frag {
 	uint32_t len;
 };
 
-struct packet {
+struct packet {			/* payload without pad bytes */
 	uint8_t *data;		/* the LRH once it was pushed */
 	uint32_t len;		/* linear bytes from data */
 	uint32_t data_len;	/* bytes in frags, after the linear ones */
@@ -45,7 +45,7 @@ struct packet {
 
 /* An empty packet with all headroom in front. Does not clear the payload area. */
 void packet_init(struct packet *pkt);
-/* Make room in front of, or behind, the linear data: the new bytes' address. */
+/* Make room in front of, or behind, the linear data: the new bytes' address; NULL when there is none. */
 void *packet_push(struct packet *pkt, uint32_t len);
 void *packet_put(struct packet *pkt, uint32_t len);
 /* Take len bytes off the front; NULL when there are not as many linear bytes. */
@@ -66,6 +66,13 @@ size_t packet_gather(const struct packet *pkt, size_t offset, void *buf, size_t 
  */
 struct lrh *packet_lrh(const struct packet *pkt);
 struct bth *packet_bth(const struct packet *pkt);
+
+/*
+ * Fill in LRH:PktLen, GRH:PayLen and BTH:PadCnt from what the packet holds (an
+ * LRH at least). Returns the pad: its bytes are not in the packet, they appear
+ * on the wire only.
+ */
+uint32_t packet_set_lengths(struct packet *pkt);
 
 /*
  * Cut a packet that stands for many, gso.c. It carries the headers of the whole

@@ -15,6 +15,9 @@
 #define QP1_QKEY	0x80010000U
 #define PKEY_DEFAULT	0xffff
 
+#define ICRC_SIZE	4
+#define VCRC_SIZE	2
+
 enum { LNH_RAW = 0, LNH_IPV6 = 1, LNH_BTH = 2, LNH_GRH = 3 };
 
 struct lrh {			/* 7.7 */
@@ -46,6 +49,14 @@ struct deth {			/* 9.3.1 */
 	__be32 qkey;
 	__be32 sqpn;		/* rsv:8 SrcQP:24 */
 };
+
+#define BTH_SOLICITED	0x80		/* in flags */
+#define BTH_MIGRATED	0x40
+#define BTH_PAD_MASK	0x30
+#define BTH_PAD_SHIFT	4
+#define BTH_ACKREQ	0x80000000U	/* in psn */
+#define BTH_PSN_MASK	0xffffffU
+#define BTH_QPN_MASK	0xffffffU	/* in dqpn */
 
 static inline unsigned int lrh_sl(const struct lrh *lrh) { return lrh->sl_lnh >> 4; }
 static inline unsigned int lrh_lnh(const struct lrh *lrh) { return lrh->sl_lnh & 3; }

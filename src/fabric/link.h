@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of src/fabric/ call of each other and nobody else does.
+ */
+#ifndef IBFS_FABRIC_LINK_H
+#define IBFS_FABRIC_LINK_H
+
+#include <stdbool.h>
+
+struct link;
+struct packet;
+struct port;
+
+/* link.c: the packet has crossed the cable to this port. */
+void port_receive(struct port *in, struct packet *pkt);
+
+/* faults.c: the packet has left out, whose cable is imperfect; delivers it in what shape is left. */
+void faults_cross(struct port *out, struct packet *pkt);
+/* What the cable still holds is lost: the link went down. */
+void faults_flush(struct link *link);
+void faults_free(struct link *link);
+
+/* capture.c: show the packet to the port's taps. */
+void taps_feed(struct port *port, const struct packet *pkt, bool out);
+
+/* port.c: a node's ports as they are at power-up; and their tables' memory. */
+void port_init(struct port *port);
+void port_free_tables(struct port *port);
+
+#endif

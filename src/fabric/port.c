@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A port by itself: its tables, which exist only once they were written, what
+ * it reports, and its rate. The state machine, which needs the other end, is in
+ * link.c. IBA 14.2.5.6 to 14.2.5.9, 10.9.
+ */
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/fabric.h"
+#include "fabric/link.h"
+#include "fabric/wire.h"
+
+#define GID_PREFIX_DEFAULT	0xfe80000000000000ULL
+#define PKEY_BASE		0x7fff	/* the key without its membership bit */
+#define PKEY_FULL		0x8000
+#define VL_MGMT			15
+#define VLARB_BLOCKS		4
+#define VLARB_ENTRIES		32
+
+#define CAP_MASK_END_PORT	(IBV_PORT_NOTICE_SUP | IBV_PORT_TRAP_SUP | \
+				 IBV_PORT_AUTO_MIGR_SUP | IBV_PORT_SL_MAP_SUP | \
+				 IBV_PORT_SYS_IMAGE_GUID_SUP | IBV_PORT_EXTENDED_SPEEDS_SUP | \
+				 IBV_PORT_CAP_MASK_NOTICE_SUP | IBV_PORT_CLIENT_REG_SUP)
+
+/* Values of PortInfo:OperationalVLs */
+static unsigned int data_vls(unsigned int code)
+{
+	static const uint8_t vls[] = { 1, 1, 2, 4, 8, 15 };
+
+	return code < sizeof(vls) ? vls[code] : 1;
+}
+
+/* A switch's port 0 has no cable: it is always there. */
+static bool is_inner(const struct port *port)
+{
+	return port->num == 0;
+}
+
+void port_init(struct port *port)
+{
+	bool inner = is_inner(port);
+
+	port->state = inner ? PORT_ACTIVE : PORT_DOWN;
+	port->phys_state = inner ? PHYS_LINKUP : PHYS_POLLING;
+	port->link_down_default = PHYS_POLLING;
+	port->width_supported = port->width_enabled = WIDTH_1X | WIDTH_4X;
+	port->width_active = WIDTH_4X;
+	port->speed_supported = port->speed_enabled = SPEED_SDR | SPEED_DDR | SPEED_QDR;
+	port->speed_active = inner ? SPEED_QDR : SPEED_SDR;
+	port->speed_ext_supported = port->speed_ext_enabled = SPEED_FDR | SPEED_EDR;
+	port->mtu_cap = port->neighbor_mtu = IBV_MTU_4096;
+	port->vl_cap = port->oper_vls = 4;
+	port->vl_stall = 7;
+	port->hoq_life = 16;
+	port->phy_errors = port->overrun_errors = 8;
+	port->gid_prefix = GID_PREFIX_DEFAULT;
+	if (port == port_end(port)) {
+		port->cap_mask = CAP_MASK_END_PORT;
+		port->subnet_timeout = 18;
+		port->resp_time = 16;
+	}
+}
+
+void port_free_tables(struct port *port)
+{
+	free(port->pkeys);
+	free(port->guids);
+	free(port->sl2vl);
+	free(port->vlarb);
+}
+
+struct port *port_end(struct port *port)
+{
+	return port->node->type == NODE_SWITCH ? &port->node->ports[0] : port;
+}
+
+void port_event(struct port *port, unsigned int events)
+{
+	struct node *node = port->node;
+	bool by_link = port->state == PORT_DOWN || port->state == PORT_INIT;
+
+	if (node->sw && (events & PORT_EV_STATE) && by_link)
+		node->sw->port_state_change = true;
+	if (node->ops->port_event)
+		node->ops->port_event(port, events);
+}
+
+unsigned int port_num_pkeys(const struct port *port)
+{
+	const struct node *node = port->node;
+
+	if (node->sw && !is_inner(port))
+		return node->sw->part_enforce_cap;
+	return node->num_pkeys;
+}
+
+uint16_t port_pkey(const struct port *port, unsigned int index)
+{
+	if (index >= port_num_pkeys(port))
+		return 0;
+	if (!port->pkeys)
+		return index ? 0 : PKEY_DEFAULT;
+	return port->pkeys[index];
+}
+
+int port_set_pkey(struct port *port, unsigned int index, uint16_t pkey)
+{
+	unsigned int num = port_num_pkeys(port);
+
+	if (index >= num)
+		return -ERANGE;
+	if (!port->pkeys) {
+		port->pkeys = calloc(num, sizeof(port->pkeys[0]));
+		if (!port->pkeys)
+			return -ENOMEM;
+		port->pkeys[0] = PKEY_DEFAULT;
+	}
+	port->pkeys[index] = pkey;
+	return 0;
+}
+
+/* Two keys match when they name one partition and one of them is a full member. */
+static bool pkeys_match(uint16_t a, uint16_t b)
+{
+	return (a & PKEY_BASE) && !((a ^ b) & PKEY_BASE) && ((a | b) & PKEY_FULL);
+}
+
+bool port_pkey_match(const struct port *port, uint16_t pkey)
+{
+	unsigned int num = port_num_pkeys(port);
+
+	if (!port->pkeys)
+		return pkeys_match(PKEY_DEFAULT, pkey);
+	for (unsigned int i = 0; i < num; i++)
+		if (pkeys_match(port->pkeys[i], pkey))
+			return true;
+	return false;
+}
+
+uint64_t port_gid_guid(const struct port *port, unsigned int index)
+{
+	if (index == 0)
+		return port->guid;
+	if (index >= port->node->num_guids || !port->guids)
+		return 0;
+	return port->guids[index];
+}
+
+int port_set_guid(struct port *port, unsigned int index, uint64_t guid)
+{
+	if (index == 0 || index >= port->node->num_guids)
+		return -ERANGE;
+	if (!port->guids) {
+		port->guids = calloc(port->node->num_guids, sizeof(port->guids[0]));
+		if (!port->guids)
+			return -ENOMEM;
+	}
+	port->guids[index] = guid;
+	return 0;
+}
+
+/* How many SL2VL tables a port has: one for each way in. */
+static unsigned int sl2vl_tables(const struct port *out)
+{
+	return out->node->sw ? out->node->num_ports + 1U : 1;
+}
+
+static void sl2vl_default(const struct port *out, uint8_t map[8])
+{
+	unsigned int vls = data_vls(out->oper_vls);
+
+	for (unsigned int i = 0; i < 8; i++)
+		map[i] = (2 * i % vls) << 4 | (2 * i + 1) % vls;
+}
+
+void port_get_sl2vl(const struct port *out, unsigned int in, uint8_t map[8])
+{
+	if (out->sl2vl && in < sl2vl_tables(out))
+		memcpy(map, out->sl2vl[in], sizeof(out->sl2vl[in]));
+	else
+		sl2vl_default(out, map);
+}
+
+int port_set_sl2vl(struct port *out, unsigned int in, const uint8_t map[8])
+{
+	unsigned int num = sl2vl_tables(out);
+
+	if (in >= num)
+		return -ERANGE;
+	if (!out->sl2vl) {
+		uint8_t (*tables)[8] = malloc(num * sizeof(*tables));
+
+		if (!tables)
+			return -ENOMEM;
+		for (unsigned int i = 0; i < num; i++)
+			sl2vl_default(out, tables[i]);
+		out->sl2vl = tables;
+	}
+	memcpy(out->sl2vl[in], map, sizeof(out->sl2vl[in]));
+	return 0;
+}
+
+unsigned int port_vl(const struct port *in, const struct port *out, unsigned int sl)
+{
+	unsigned int vls = data_vls(out->oper_vls);
+	unsigned int vl;
+
+	if (!out->sl2vl)
+		return sl % vls;
+	vl = out->sl2vl[in && out->node->sw ? in->num : 0][sl / 2] >> (sl & 1 ? 0 : 4) & 0xf;
+	return vl < vls ? vl : VL_MGMT;
+}
+
+static void vlarb_default(const struct port *port, unsigned int block, uint8_t table[64])
+{
+	unsigned int vls = data_vls(port->vl_cap);
+
+	memset(table, 0, 64);
+	for (unsigned int i = 0; block == 0 && i < vls; i++) {
+		table[2 * i] = i;
+		table[2 * i + 1] = 1;
+	}
+}
+
+int port_get_vlarb(const struct port *port, unsigned int block, uint8_t table[64])
+{
+	if (block >= VLARB_BLOCKS)
+		return -ERANGE;
+	if (port->vlarb)
+		memcpy(table, port->vlarb[block], sizeof(port->vlarb[block]));
+	else
+		vlarb_default(port, block, table);
+	return 0;
+}
+
+int port_set_vlarb(struct port *port, unsigned int block, const uint8_t table[64])
+{
+	if (block >= VLARB_BLOCKS)
+		return -ERANGE;
+	if (!port->vlarb) {
+		uint8_t (*tables)[64] = malloc(VLARB_BLOCKS * sizeof(*tables));
+
+		if (!tables)
+			return -ENOMEM;
+		for (unsigned int i = 0; i < VLARB_BLOCKS; i++)
+			vlarb_default(port, i, tables[i]);
+		port->vlarb = tables;
+	}
+	memcpy(port->vlarb[block], table, sizeof(port->vlarb[block]));
+	return 0;
+}
+
+/* Mbit/s of one lane as Linux's sysfs counts them, by bit of the speed's mask. */
+static const unsigned int lane_mbps[] = { 2500, 5000, 10000 };
+static const unsigned int lane_ext_mbps[] = { 14000, 25000, 50000, 100000, 200000 };
+
+static unsigned int lanes(unsigned int width)
+{
+	static const struct {
+		uint8_t mask, lanes;
+	} widths[] = {
+		{ WIDTH_12X, 12 }, { WIDTH_8X, 8 }, { WIDTH_4X, 4 }, { WIDTH_2X, 2 },
+	};
+
+	for (unsigned int i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+		if (width & widths[i].mask)
+			return widths[i].lanes;
+	return 1;
+}
+
+/* The entry of a table that belongs to a mask's highest bit. */
+static unsigned int of_highest(const unsigned int *table, unsigned int num, unsigned int mask)
+{
+	while (--num && !(mask & 1U << num))
+		;
+	return table[num];
+}
+
+unsigned int port_rate_mbps(const struct port *port)
+{
+	unsigned int lane;
+
+	if (port->speed_ext_active)
+		lane = of_highest(lane_ext_mbps, 5, port->speed_ext_active);
+	else
+		lane = of_highest(lane_mbps, 3, port->speed_active);
+	return lanes(port->width_active) * lane;
+}
