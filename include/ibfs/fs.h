@@ -190,10 +190,7 @@ struct job {
 enum { OFFLOAD_THREADS = 64, OFFLOAD_WAITING = 4096 };
 int offload(struct job *job);
 void offload_disown(struct job *job);
-/*
- * The daemon ends: jobs end by disowned(), those that run now not in the loop
- * but, if they ever return, on their thread.
- */
+/* The daemon ends: jobs end by disowned(), except one that is stuck. */
 void offload_exit(struct ibfs *ibfs);
 
 /*

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The memory that a client's thread named in the system call which it is
+ * blocked in. Everything here may sleep for ever: for helper threads only.
+ */
+#ifndef IBFS_FS_CLIENT_MEM_H
+#define IBFS_FS_CLIENT_MEM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/* The buffer, or buffers, of one read or write call. */
+struct client_buf {
+	pid_t tid;
+	bool write;			/* a system call of the write family */
+	size_t total;			/* bytes, as the client asked for */
+	unsigned int num;
+	struct iovec iov[UIO_MAXIOV];	/* in the client's address space */
+};
+
+/*
+ * Find the buffer of the read() or write() (also p..., ...v) in which thread
+ * tid sleeps. Waits until it does, at most about a second, and no longer than
+ * *stop is 0. -ENOENT: it is in no such call (io_uring), -EPERM and -EACCES:
+ * this process may not know, -EFAULT: bad iovec array, -ECANCELED: *stop.
+ */
+int client_buf_find(struct client_buf *buf, pid_t tid, const atomic_int *stop);
+/* Copy len bytes at offset off of the buffer. 0, -EFAULT, -EPERM, -ESRCH. */
+int client_buf_read(const struct client_buf *buf, size_t off, void *data, size_t len);
+int client_buf_write(const struct client_buf *buf, size_t off, const void *data, size_t len);
+
+#endif

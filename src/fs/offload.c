@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Helper threads for what may sleep for ever: calls that touch a client's
+ * memory or its /proc files. A client has one thread while it has jobs, so one
+ * that is stuck in a dead page of its own stops nobody else; a user has at
+ * most OFFLOAD_THREADS, and what is beyond waits for one of them. Results
+ * return to the event loop by an ev_async watcher.
+ *
+ * The pool's lock covers lists and counts only, never a job's work.
+ */
+#include <errno.h>
+#include <ev.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <utlist.h>
+
+#include <ibfs/fs.h>
+#include <ibfs/ibfs.h>
+
+#define STACK_SIZE	(256 << 10)
+#define EXIT_WAIT_NS	200000000	/* for jobs that are about to end */
+
+struct worker {
+	struct worker *prev, *next;
+	struct offload *pool;
+	struct user *user;
+	pid_t pid;			/* whose jobs it runs now */
+	struct job *jobs;
+};
+
+/* A user with jobs; gone with its last worker. */
+struct user {
+	struct user *prev, *next;
+	uid_t uid;
+	struct worker *workers;
+	unsigned int threads, jobs;	/* jobs: not yet running */
+	struct job *waiting;		/* of clients that have no worker */
+};
+
+struct offload {
+	pthread_mutex_t lock;
+	pthread_cond_t none;		/* no thread is left */
+	struct ev_loop *loop;
+	ev_async async;
+	struct user *users;
+	struct job *ended;		/* on the way to the loop */
+	unsigned int threads;
+	bool exiting;
+};
+
+static void finish(struct job *job)
+{
+	if (job->orphan)
+		job->disowned(job);
+	else
+		job->done(job);
+}
+
+static void on_async(struct ev_loop *loop, ev_async *async, int revents)
+{
+	struct offload *pool = async->data;
+	struct job *jobs, *job, *tmp;
+
+	(void)loop;
+	(void)revents;
+	pthread_mutex_lock(&pool->lock);
+	jobs = pool->ended;
+	pool->ended = NULL;
+	pthread_mutex_unlock(&pool->lock);
+	DL_FOREACH_SAFE(jobs, job, tmp) {
+		DL_DELETE(jobs, job);
+		finish(job);
+	}
+}
+
+static struct offload *pool_new(struct ev_loop *loop)
+{
+	struct offload *pool = calloc(1, sizeof(*pool));
+
+	if (!pool)
+		return NULL;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->none, NULL);
+	pool->loop = loop;
+	ev_async_init(&pool->async, on_async);
+	pool->async.data = pool;
+	ev_async_start(loop, &pool->async);
+	ev_unref(loop);
+	return pool;
+}
+
+static void pool_free(struct offload *pool)
+{
+	pthread_cond_destroy(&pool->none);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}
+
+static struct user *user_get(struct offload *pool, uid_t uid)
+{
+	struct user *user;
+
+	DL_SEARCH_SCALAR(pool->users, user, uid, uid);
+	if (user)
+		return user;
+	user = calloc(1, sizeof(*user));
+	if (user) {
+		user->uid = uid;
+		DL_APPEND(pool->users, user);
+	}
+	return user;
+}
+
+static void user_put(struct offload *pool, struct user *user)
+{
+	if (user->threads || user->jobs)
+		return;
+	DL_DELETE(pool->users, user);
+	free(user);
+}
+
+/* The worker takes what waits of its client, in order. */
+static void adopt(struct worker *worker)
+{
+	struct user *user = worker->user;
+	struct job *job, *tmp;
+
+	DL_FOREACH_SAFE(user->waiting, job, tmp) {
+		if (job->pid != worker->pid)
+			continue;
+		DL_DELETE(user->waiting, job);
+		DL_APPEND(worker->jobs, job);
+	}
+}
+
+/* The next job of this client, or, when it has no more, of one that waits. */
+static struct job *next_job(struct worker *worker)
+{
+	struct user *user = worker->user;
+	struct job *job;
+
+	if (worker->pool->exiting)
+		return NULL;
+	if (!worker->jobs && user->waiting) {
+		worker->pid = user->waiting->pid;
+		adopt(worker);
+	}
+	job = worker->jobs;
+	if (job) {
+		DL_DELETE(worker->jobs, job);
+		user->jobs--;
+	}
+	return job;
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *worker = arg;
+	struct offload *pool = worker->pool;
+	struct user *user = worker->user;
+	struct job *job;
+
+	pthread_mutex_lock(&pool->lock);
+	while ((job = next_job(worker))) {
+		pthread_mutex_unlock(&pool->lock);
+		job->run(job);
+		pthread_mutex_lock(&pool->lock);
+		DL_APPEND(pool->ended, job);
+		if (!pool->exiting)
+			ev_async_send(pool->loop, &pool->async);
+	}
+	DL_DELETE(user->workers, worker);
+	user->threads--;
+	DL_CONCAT(user->waiting, worker->jobs);
+	free(worker);
+	user_put(pool, user);
+	if (!--pool->threads)
+		pthread_cond_signal(&pool->none);
+	pthread_mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+/* Threads leave signals to the event loop's. */
+static int start_thread(struct worker *worker)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, &attr, worker_main, worker);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+static struct worker *worker_new(struct offload *pool, struct user *user, pid_t pid)
+{
+	struct worker *worker = calloc(1, sizeof(*worker));
+
+	if (!worker)
+		return NULL;
+	worker->pool = pool;
+	worker->user = user;
+	worker->pid = pid;
+	if (start_thread(worker)) {
+		free(worker);
+		return NULL;
+	}
+	DL_APPEND(user->workers, worker);
+	user->threads++;
+	pool->threads++;
+	adopt(worker);
+	return worker;
+}
+
+static int submit(struct offload *pool, struct job *job)
+{
+	struct user *user = user_get(pool, job->uid);
+	struct worker *worker;
+
+	if (!user)
+		return -ENOMEM;
+	if (user->jobs >= OFFLOAD_WAITING)
+		return -EAGAIN;
+	DL_SEARCH_SCALAR(user->workers, worker, pid, job->pid);
+	if (!worker && user->threads < OFFLOAD_THREADS)
+		worker = worker_new(pool, user, job->pid);
+	if (!worker && !user->threads) {
+		user_put(pool, user);
+		return -EAGAIN;
+	}
+	if (worker)
+		DL_APPEND(worker->jobs, job);
+	else
+		DL_APPEND(user->waiting, job);
+	user->jobs++;
+	return 0;
+}
+
+int offload(struct job *job)
+{
+	struct ibfs *ibfs = job->ibfs;
+	int ret;
+
+	if (!ibfs->offload)
+		ibfs->offload = pool_new(ibfs->loop);
+	if (!ibfs->offload)
+		return -ENOMEM;
+	job->orphan = false;
+	pthread_mutex_lock(&ibfs->offload->lock);
+	ret = submit(ibfs->offload, job);
+	pthread_mutex_unlock(&ibfs->offload->lock);
+	return ret;
+}
+
+void offload_disown(struct job *job)
+{
+	job->orphan = true;
+}
+
+/* What never ran, or ended after the loop looked last. */
+static void drop_jobs(struct job *jobs)
+{
+	struct job *job, *tmp;
+
+	DL_FOREACH_SAFE(jobs, job, tmp) {
+		DL_DELETE(jobs, job);
+		job->disowned(job);
+	}
+}
+
+static void drop_users(struct offload *pool)
+{
+	struct user *user, *tmp;
+	struct worker *worker;
+
+	DL_FOREACH_SAFE(pool->users, user, tmp) {
+		drop_jobs(user->waiting);
+		user->waiting = NULL;
+		DL_FOREACH(user->workers, worker) {
+			drop_jobs(worker->jobs);
+			worker->jobs = NULL;
+		}
+		user->jobs = 0;
+		user_put(pool, user);
+	}
+}
+
+/* A thread that is stuck keeps the pool, until the process ends under it. */
+void offload_exit(struct ibfs *ibfs)
+{
+	struct offload *pool = ibfs->offload;
+	struct timespec until;
+	bool idle;
+
+	if (!pool)
+		return;
+	ibfs->offload = NULL;
+	ev_ref(pool->loop);
+	ev_async_stop(pool->loop, &pool->async);
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += EXIT_WAIT_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&pool->lock);
+	pool->exiting = true;
+	while (pool->threads)
+		if (pthread_cond_timedwait(&pool->none, &pool->lock, &until))
+			break;
+	drop_users(pool);
+	drop_jobs(pool->ended);
+	pool->ended = NULL;
+	idle = !pool->threads;
+	pthread_mutex_unlock(&pool->lock);
+	if (idle)
+		pool_free(pool);
+}
