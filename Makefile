@@ -119,7 +119,7 @@ bench: setup
 	$(Q)set -e; for b in bench/*.sh; do "$$b"; done
 
 # One file's findings are its own: a stamp a file, as objects have.
-TIDY := $(SRCS:%.c=build/lint/%.tidy) build/lint/src/run/ibfs-run.tidy build/lint/src/run/preload.tidy
+TIDY := $(patsubst %.c,build/lint/%.tidy,$(SRCS) $(wildcard src/run/*.c))
 build/lint/%.tidy: %.c .clang-tidy $(wildcard include/ibfs/*.h src/*/*.h)
 	$(call say,TIDY,$<)
 	$(Q)mkdir -p $(@D)
@@ -127,6 +127,7 @@ build/lint/%.tidy: %.c .clang-tidy $(wildcard include/ibfs/*.h src/*/*.h)
 	$(Q)touch $@
 
 lint: $(TIDY)
+	$(Q)contrib/install-deps lint
 	$(call say,CPPCHK,src)
 	$(Q)cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --suppressions-list=.cppcheck \
 		--enable=warning,performance,portability -Iinclude -Isrc -D_GNU_SOURCE src
