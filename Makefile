@@ -135,7 +135,7 @@ lint: $(TIDY)
 	$(Q)shellcheck $(SCRIPTS)
 	$(Q)shellcheck --shell=bash --exclude=SC2030,SC2031,SC2034,SC2154,SC2317 tests/helpers.bash $(wildcard tests/*.bats)
 	$(call say,MANDOC,man)
-	$(Q)mandoc -T lint -W style $(MANPAGES)
+	$(Q)mandoc -T lint -W warning $(MANPAGES)
 
 install: all
 	install -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/ibfs $(DESTDIR)$(SYSCONFDIR)
@@ -146,8 +146,10 @@ install: all
 		install -m 644 conf/ibfs.conf $(DESTDIR)$(SYSCONFDIR)/ibfs.conf
 	install -d $(DESTDIR)$(UDEVDIR) $(DESTDIR)$(UNITDIR)
 	install -m 644 contrib/udev/90-ibfs.rules $(DESTDIR)$(UDEVDIR)/90-ibfs.rules
-	sed 's|@SBINDIR@|$(SBINDIR)|; s|@SYSCONFDIR@|$(SYSCONFDIR)|' contrib/systemd/ibfs.service.in \
-		> $(DESTDIR)$(UNITDIR)/ibfs.service
+	for unit in ibfs.service ibfs@.service; do \
+		sed 's|@SBINDIR@|$(SBINDIR)|; s|@SYSCONFDIR@|$(SYSCONFDIR)|' \
+			contrib/systemd/$$unit.in > $(DESTDIR)$(UNITDIR)/$$unit || exit 1; \
+	done
 	for page in $(MANPAGES); do \
 		dir=$(DESTDIR)$(MANDIR)/man$${page##*.}; \
 		install -d $$dir && install -m 644 $$page $$dir/ || exit 1; \
@@ -156,7 +158,7 @@ install: all
 uninstall:
 	rm -f $(DESTDIR)$(SBINDIR)/ibfs $(DESTDIR)$(BINDIR)/ibfs-run
 	rm -rf $(DESTDIR)$(LIBDIR)/ibfs
-	rm -f $(DESTDIR)$(UDEVDIR)/90-ibfs.rules $(DESTDIR)$(UNITDIR)/ibfs.service
+	rm -f $(DESTDIR)$(UDEVDIR)/90-ibfs.rules $(addprefix $(DESTDIR)$(UNITDIR)/,ibfs.service ibfs@.service)
 	for page in $(notdir $(MANPAGES)); do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$$page; \
 	done
