@@ -130,6 +130,7 @@ lint: $(TIDY)
 	$(Q)contrib/install-deps lint
 	$(call say,CPPCHK,src)
 	$(Q)cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --suppressions-list=.cppcheck \
+		--include=/usr/include/utlist.h --include=/usr/include/uthash.h \
 		--enable=warning,performance,portability -Iinclude -Isrc -D_GNU_SOURCE src
 	$(call say,SHCHK,scripts)
 	$(Q)shellcheck $(SCRIPTS)
