@@ -39,6 +39,7 @@ load helpers
 
 @test "ibfs.conf and its manual page tell of every setting" {
 	local name
+	# shellcheck disable=SC2013 # they are words
 	for name in $(sed -n 's/^\t{ "\([a-z_]*\)", parse_.*/\1/p' "$TOP/src/conf.c" | sort -u); do
 		grep -qw "$name" "$TOP/conf/ibfs.conf" || fail "conf/ibfs.conf lacks $name"
 		grep -qE "^\.It Ic (.* , )?$name|^\.It Ic [a-z]+ , $name" "$TOP/man/ibfs.conf.5" ||
