@@ -102,7 +102,7 @@ struct port {
 	uint8_t speed_enabled, speed_supported, speed_active;
 	uint8_t speed_ext_enabled, speed_ext_supported, speed_ext_active;
 	uint8_t vl_stall, hoq_life;
-	uint8_t phy_errors, overrun_errors, init_type;
+	uint8_t phy_errors, overrun_errors, init_type, init_reply;
 	uint8_t vl_high_limit;
 	uint16_t diag_code;
 

@@ -30,6 +30,7 @@ struct port;
 #define MAD_SIZE		256
 #define MAD_CLASS_SUBN_LID	0x01
 #define MAD_CLASS_PERF		0x04
+#define MAD_CLASS_VENDOR_MLX	0x0a
 #define MAD_CLASS_CC		0x21
 #define MAD_CLASS_SUBN_DR	0x81
 
@@ -63,8 +64,8 @@ struct port_agents {
 	 */
 	void (*deliver)(struct port *end_port, struct packet *pkt, const struct mad_view *view);
 	void *clients;			/* of deliver's owner */
-	struct sma_state *sma;		/* traps and M_Key lease: trap.c, sma_mkey.c */
-	struct pma_state *pma;		/* sampling: pma_sample.c */
+	struct sma_state *sma;		/* traps and M_Key lease: sma.h */
+	struct pma_state *pma;		/* sampling: pma.h */
 	struct cca_state *cca;		/* congestion control settings: cca.c */
 };
 /* The end port's, made on first use; NULL without memory. */
@@ -112,16 +113,19 @@ void mad_reply(struct port *end_port, struct packet *pkt, const struct mad_view 
 int pkey_match(const struct port *end_port, uint16_t pkey);
 
 /*
- * The agents of a node. Each takes the request in mad (MAD_SIZE bytes) and
- * turns it into the response in place (R bit, status). True: answer it; false:
- * no answer from here (not a request, or one that is left to clients: SMInfo,
- * traps, classes that this node doesn't have). in is the end port, or the
- * external port by which a directed route came in.
+ * The agents of a node. Each takes the request in mad (MAD_SIZE bytes); in is
+ * the end port, or the external port by which a directed route came in.
  */
-bool sma_process(struct port *in, void *mad);
-bool pma_process(struct port *in, void *mad);
-bool cca_process(struct port *in, void *mad);
-bool vendor_process(struct port *in, void *mad);
+enum mad_verdict {
+	MAD_UNHANDLED,		/* not for this agent: clients may have it (SMInfo, traps, responses) */
+	MAD_CONSUMED,		/* done, without an answer (a repressed trap, a bad M_Key) */
+	MAD_ANSWER,		/* mad holds the response now: R bit, status, attribute */
+};
+/* slid: where a SMP by LID came from, for trap 256. */
+enum mad_verdict sma_process(struct port *in, void *mad, uint16_t slid);
+enum mad_verdict pma_process(struct port *in, void *mad);
+enum mad_verdict cca_process(struct port *in, void *mad);
+enum mad_verdict vendor_process(struct port *in, void *mad);
 
 /* Traps 128 and 144 that follow from PORT_EV_* (sent to sm_lid until repressed). */
 void sma_port_event(struct port *port, unsigned int events);
@@ -131,11 +135,11 @@ void sma_desc_changed(struct node *node);
 void sma_bad_pkey(struct port *end_port, const struct mad_view *view);
 void sma_bad_qkey(struct port *end_port, const struct mad_view *view);
 /*
- * Traps 129, 130, 131: a port's local link integrity or buffer overrun errors
- * rose by so many to or past the threshold in PortInfo, or its flow control
- * watchdog ran out.
+ * A port's local physical errors or its receive buffer's overruns went past
+ * their thresholds in PortInfo, or its flow control watchdog ran out: counts
+ * it and sends trap 129, 130 or 131.
  */
 enum port_fault { FAULT_LINK_INTEGRITY = 129, FAULT_OVERRUN = 130, FAULT_WATCHDOG = 131 };
-void sma_port_fault(struct port *port, enum port_fault fault, unsigned int count);
+void sma_port_fault(struct port *port, enum port_fault fault);
 
 #endif
