@@ -76,7 +76,7 @@ $(BUILD)/libibfs.a: $(LIB_OBJS)
 $(BUILD)/src/run/%.o: src/run/%.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -DIBFS_LIBDIR='"$(LIBDIR)"' -c -o $@ $<
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)

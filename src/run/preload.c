@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libibfs-run.so, preloaded by ibfs-run: what no file system can do. A file of
+ * the tree can't be a character device (opening one would reach the kernel's
+ * driver), and libibverbs takes nothing else for a uverbs file: the stat family
+ * says here that uverbs files of the tree are what it looks for.
+ *
+ * It runs inside any program: it keeps nothing but one device number, calls
+ * only system calls, allocates and locks nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define FUSE_MAGIC	0x65735546
+
+/* The tree's st_dev; 0: it isn't at its place. */
+static dev_t tree_dev;
+
+/* Raw system calls: here glibc's functions of these names are ours. */
+static int real_fstatat(int dir, const char *path, struct stat *st, int flags)
+{
+	return (int)syscall(SYS_newfstatat, dir, path, st, flags);
+}
+
+static void __attribute__((constructor)) find_tree(void)
+{
+	int saved = errno;
+	struct statfs fs;
+	struct stat st;
+
+	if (!statfs("/dev/infiniband", &fs) && fs.f_type == FUSE_MAGIC &&
+	    !real_fstatat(AT_FDCWD, "/dev/infiniband", &st, 0))
+		tree_dev = st.st_dev;
+	errno = saved;
+}
+
+/* "uverbsN" of a path's last component, or NULL. */
+static const char *uverbs_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	return strncmp(name, "uverbs", 6) || !name[6] || strlen(name) > 16 ? NULL : name;
+}
+
+/* Its device number as sys/class tells, since that is what libibverbs compares with. */
+static dev_t uverbs_dev(const char *name)
+{
+	char path[64], text[32];
+	char *end;
+	ssize_t n;
+	unsigned long major, minor;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband_verbs/%s/dev", name);
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	syscall(SYS_close, fd);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	major = strtoul(text, &end, 10);
+	if (*end != ':')
+		return 0;
+	minor = strtoul(end + 1, NULL, 10);
+	return makedev(major, minor);
+}
+
+/* Of a regular file of the tree: the number of the device that it stands for, or 0. */
+static dev_t device_of(int dir, const char *path, int flags)
+{
+	char link[40], target[256];
+	int saved = errno;
+	const char *name;
+	ssize_t n = 0;
+	dev_t dev;
+
+	if (flags & AT_EMPTY_PATH && (!path || !*path)) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+		n = readlink(link, target, sizeof(target) - 1);
+		target[n > 0 ? n : 0] = '\0';
+		path = target;
+	}
+	name = uverbs_name(path);
+	dev = name ? uverbs_dev(name) : 0;
+	errno = saved;
+	return dev;
+}
+
+static int stat_common(int dir, const char *path, struct stat *st, int flags)
+{
+	int ret = real_fstatat(dir, path, st, flags);
+	dev_t dev;
+
+	if (ret || !tree_dev || st->st_dev != tree_dev || !S_ISREG(st->st_mode))
+		return ret;
+	dev = device_of(dir, path, flags);
+	if (dev) {
+		st->st_mode = (st->st_mode & ~(mode_t)S_IFMT) | S_IFCHR;
+		st->st_rdev = dev;
+		st->st_size = 0;
+	}
+	return 0;
+}
+
+static int fstat_common(int fd, struct stat *st)
+{
+	if (fd < 0) {
+		errno = EBADF;
+		return -1;
+	}
+	return stat_common(fd, "", st, AT_EMPTY_PATH);
+}
+
+int stat(const char *restrict path, struct stat *restrict st)
+{
+	return stat_common(AT_FDCWD, path, st, 0);
+}
+
+int lstat(const char *restrict path, struct stat *restrict st)
+{
+	return stat_common(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+int fstat(int fd, struct stat *st)
+{
+	return fstat_common(fd, st);
+}
+
+int fstatat(int dir, const char *restrict path, struct stat *restrict st, int flags)
+{
+	return stat_common(dir, path, st, flags);
+}
+
+int statx(int dir, const char *restrict path, int flags, unsigned int mask,
+	  struct statx *restrict st)
+{
+	int ret = (int)syscall(SYS_statx, dir, path, flags, mask, st);
+	dev_t dev;
+
+	if (ret || !tree_dev || makedev(st->stx_dev_major, st->stx_dev_minor) != tree_dev ||
+	    !S_ISREG(st->stx_mode))
+		return ret;
+	dev = device_of(dir, path, flags);
+	if (dev) {
+		st->stx_mode = (uint16_t)((st->stx_mode & ~S_IFMT) | S_IFCHR);
+		st->stx_rdev_major = major(dev);
+		st->stx_rdev_minor = minor(dev);
+		st->stx_size = 0;
+	}
+	return 0;
+}
+
+/*
+ * The same under the names that large-file programs and those of glibc before
+ * 2.33 call. On 64-bit machines all have one struct stat, the kernel's.
+ */
+_Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit machines only");
+
+int stat64(const char *restrict path, struct stat64 *restrict st)
+{
+	return stat_common(AT_FDCWD, path, (struct stat *)st, 0);
+}
+
+int lstat64(const char *restrict path, struct stat64 *restrict st)
+{
+	return stat_common(AT_FDCWD, path, (struct stat *)st, AT_SYMLINK_NOFOLLOW);
+}
+
+int fstat64(int fd, struct stat64 *st)
+{
+	return fstat_common(fd, (struct stat *)st);
+}
+
+int fstatat64(int dir, const char *restrict path, struct stat64 *restrict st, int flags)
+{
+	return stat_common(dir, path, (struct stat *)st, flags);
+}
+
+int __xstat(int version, const char *path, struct stat *st);
+int __xstat(int version, const char *path, struct stat *st)
+{
+	(void)version;
+	return stat_common(AT_FDCWD, path, st, 0);
+}
+
+int __lxstat(int version, const char *path, struct stat *st);
+int __lxstat(int version, const char *path, struct stat *st)
+{
+	(void)version;
+	return stat_common(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+int __fxstat(int version, int fd, struct stat *st);
+int __fxstat(int version, int fd, struct stat *st)
+{
+	(void)version;
+	return fstat_common(fd, st);
+}
+
+int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
+int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags)
+{
+	(void)version;
+	return stat_common(dir, path, st, flags);
+}
