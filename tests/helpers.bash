@@ -103,6 +103,10 @@ spawn()
 {
 	local name=$1
 	shift
+	if [ "$1" = ib ]; then
+		shift
+		set -- "$BUILD/ibfs-run" -m "$MNT" "$@"	# the process itself, no subshell
+	fi
 	"$@" </dev/null >"$IBFS_DIR/$name.log" 2>&1 3>&- &
 	echo "$name $!" >>"$IBFS_DIR/spawned"
 }
@@ -187,6 +191,35 @@ teardown()
 
 # Run an unmodified program on the tree.
 ib() { "$BUILD/ibfs-run" -m "$MNT" "$@"; }
+
+# start_opensm NAME DEVICE [OPTIONS...]: an SM on port 1 of the device (port 0 of a
+# switch), until it says that the subnet is up. Its log is $IBFS_DIR/NAME.osm.log.
+start_opensm()
+{
+	local name=$1 dev=$2 guid
+	shift 2
+	# The port's GUID is the second half of its first GID.
+	guid=0x$(cut -d: -f5- "$MNT/$dev"/[0-9]*/gids/0 | tr -d :)
+	mkdir -p "$IBFS_DIR/$name"
+	OSM_TMP_DIR=$IBFS_DIR/$name OSM_CACHE_DIR=$IBFS_DIR/$name \
+		spawn "$name" ib opensm -g "$guid" -f "$IBFS_DIR/$name.osm.log" "$@"
+	wait_for -t 60 file_has "$IBFS_DIR/$name.osm.log" "SUBNET UP"
+}
+
+# fat_tree SUBNET: a configuration and its topology, into the directory $1: four
+# leaves of four hosts and two spines, with the devices rxe0 (host 0, leaf 0), rxe1
+# (host 5, leaf 1) and sw0 (leaf 0).
+fat_tree()	# DIRECTORY SUBNET
+{
+	"$BUILD/tests/gentopo" fat2 4 4 2 8 >"$1/fat.net"
+	cat >"$1/fat.conf" <<-END
+	subnet = "$2";
+	topology = "fat.net";
+	devices = ( { name = "rxe0"; node = "H-0002c90300000000"; },
+	            { name = "rxe1"; node = "H-0002c90300000050"; },
+	            { name = "sw0"; node = "S-0008f10500000000"; } );
+	END
+}
 
 # C test programs, and what runs on the C library alone.
 ctest() { local name=$1; shift; "$BUILD/tests/$name" "$@"; }
