@@ -16,6 +16,7 @@
 #include "hca/sma.h"
 
 #define GRH_NXTHDR_IBA	0x1b
+#define VL_MGMT		15
 
 bool mad_view(struct packet *pkt, struct mad_view *view)
 {
@@ -63,17 +64,12 @@ bool mad_linear(struct packet *pkt)
 	return true;
 }
 
-static bool lid_is_own(const struct port *end, uint16_t lid)
-{
-	return lid && lid <= LID_UCAST_LAST && lid >> end->lmc == end->lid >> end->lmc;
-}
-
 int mad_xmit(struct port *end_port, struct packet *pkt)
 {
 	const struct lrh *lrh = (const struct lrh *)pkt->data;
 	struct node *node = end_port->node;
 
-	if (lid_is_own(end_port, be16toh(lrh->dlid))) {
+	if (port_has_lid(end_port, be16toh(lrh->dlid))) {
 		node->ops->recv(end_port, pkt);
 		return 0;
 	}
@@ -122,7 +118,7 @@ void mad_reply(struct port *end_port, struct packet *pkt, const struct mad_view 
 	__be32 dqpn = view->bth->dqpn & htobe32(0xffffff);
 
 	/* The path bits that the request was sent to are the ones to answer from. */
-	if (!lid_is_own(end_port, slid))
+	if (!port_has_lid(end_port, slid))
 		slid = end_port->lid;
 	view->lrh->dlid = view->lrh->slid;
 	view->lrh->slid = htobe16(slid);
@@ -137,6 +133,9 @@ void mad_reply(struct port *end_port, struct packet *pkt, const struct mad_view 
 	view->bth->dqpn = view->deth->sqpn & htobe32(0xffffff);
 	view->deth->sqpn = dqpn;
 	view->deth->qkey = htobe32(dqpn ? QP1_QKEY : 0);
+	pkt->hops = 0;
+	if (pkt->vl != VL_MGMT)
+		pkt->vl = port_vl(NULL, end_port, lrh_sl(view->lrh));
 	mad_xmit(end_port, pkt);
 }
 

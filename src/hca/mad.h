@@ -100,7 +100,7 @@ void gsi_recv(struct port *end_port, struct packet *pkt);
 /*
  * A LID-routed packet (GMP, or SMP of class 1) of this end port leaves: by the
  * port, by the switch's tables, or, to an own LID, straight into node->ops->recv.
- * 0 or -ENETDOWN.
+ * 0, or port_xmit()'s error.
  */
 int mad_xmit(struct port *end_port, struct packet *pkt);
 /*

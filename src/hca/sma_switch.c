@@ -89,17 +89,20 @@ uint16_t sma_get_lft(struct sma_req *req)
 uint16_t sma_set_lft(struct sma_req *req)
 {
 	struct switch_info *sw = req->node->sw;
+	const uint8_t *ports = req->data;
 	uint32_t first = req->mod * LFT_BLOCK;
 
 	if (!sw)
 		return MAD_BAD_ATTR;
 	if (!lft_block_ok(req))
 		return MAD_BAD_VALUE;
-	/* The last entry makes the table as long as the block needs. */
-	if (switch_set_lft(req->node, first + LFT_BLOCK - 1,
-			   ((const uint8_t *)req->data)[LFT_BLOCK - 1]))
-		return MAD_BAD_VALUE;
-	memcpy(sw->lft + first, req->data, LFT_BLOCK);
+	if (first + LFT_BLOCK <= sw->lft_size) {
+		memcpy(sw->lft + first, req->data, LFT_BLOCK);
+		return MAD_OK;
+	}
+	for (unsigned int i = 0; i < LFT_BLOCK && first + i < sw->lft_cap; i++)
+		if (switch_set_lft(req->node, first + i, ports[i]))
+			return MAD_BAD_VALUE;
 	return MAD_OK;
 }
 

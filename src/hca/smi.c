@@ -144,6 +144,7 @@ static void smi_answer(struct port *in, struct packet *pkt, const struct mad_vie
 	struct smp *smp = view->mad;
 	unsigned int out = 0;
 
+	pkt->hops = 0;
 	if (smp->mgmt_class == MAD_CLASS_SUBN_LID || smp->dr_dlid != htobe16(LID_PERMISSIVE)) {
 		view->lrh->vl_lver = LRH_VL15;
 		pkt->vl = 15;
