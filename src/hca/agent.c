@@ -292,9 +292,10 @@ void mad_agent_recv(struct mad_agent *agent, const struct mad_addr *addr,
 	if (mad_is_response(mad)) {
 		struct mad_out *out = mad_out_find(agent, addr, mad);
 
-		if (!out)
+		if (out)
+			mad_out_done(out);
+		else if (!rmpp_raw(agent, mad))
 			return;
-		mad_out_done(out);
 	}
 	agent->ops->recv(agent->client, agent, 0, addr, mad, len);
 }

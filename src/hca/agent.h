@@ -61,6 +61,7 @@ struct mad_agent {
 	UT_hash_handle hh;		/* of mad_port.by_tid */
 	struct mad_out *outs;		/* in flight, uthash by key */
 	struct rmpp_in *ins;		/* messages that arrive, uthash by key */
+	unsigned int num_ins;
 	unsigned int busy;		/* calls that are under way in it */
 	bool dead;			/* freed when no call is under way */
 };
@@ -141,7 +142,9 @@ static inline bool rmpp_active(const void *mad)
 {
 	return ((const struct umad_rmpp_packet *)mad)->rmpp_hdr.rmpp_rtime_flags & RMPP_ACTIVE;
 }
-/* A MAD with RMPP active for such an agent. */
+/* A segment of a client that does its own RMPP: many MADs may have one TID. */
+bool rmpp_raw(const struct mad_agent *agent, const struct umad_hdr *hdr);
+/* A MAD with RMPP active for an agent that doesn't. */
 void rmpp_recv(struct mad_agent *agent, const struct mad_addr *addr, const void *mad);
 /* Answer a segment with an ACK, STOP or ABORT: headers are those of mad, turned round. */
 void rmpp_answer(struct mad_agent *agent, const struct mad_addr *addr, const void *mad,

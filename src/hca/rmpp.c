@@ -41,6 +41,11 @@ bool rmpp_agent(const struct mad_agent *agent)
 	return agent->reg.rmpp_version && !agent->reg.user_rmpp;
 }
 
+bool rmpp_raw(const struct mad_agent *agent, const struct umad_hdr *hdr)
+{
+	return !rmpp_agent(agent) && rmpp_class(hdr->mgmt_class) && rmpp_active(hdr);
+}
+
 void rmpp_answer(struct mad_agent *agent, const struct mad_addr *addr, const void *mad,
 		 uint8_t type, uint8_t status, uint32_t seg, uint32_t newwin)
 {

@@ -63,6 +63,7 @@ static void in_free(struct rmpp_in *in)
 {
 	ev_timer_stop(in->agent->mp->ibfs->loop, &in->timer);
 	HASH_DELETE(hh, in->agent->ins, in);
+	in->agent->num_ins--;
 	free(in->buf);
 	free(in);
 }
@@ -99,7 +100,7 @@ static void in_arm(struct rmpp_in *in, double seconds)
 /* Room for one more: the oldest message goes if it is complete (uthash keeps their order). */
 static bool in_room(struct mad_agent *agent)
 {
-	if (HASH_COUNT(agent->ins) < MAX_MESSAGES)
+	if (agent->num_ins < MAX_MESSAGES)
 		return true;
 	if (agent->ins->buf)
 		return false;
@@ -131,6 +132,7 @@ static struct rmpp_in *in_new(struct mad_agent *agent, const struct mad_addr *ad
 	ev_init(&in->timer, in_timer);
 	in->timer.data = in;
 	HASH_ADD(hh, agent->ins, key, sizeof(in->key), in);
+	agent->num_ins++;
 	in_arm(in, MESSAGE_TIME);
 	return in;
 }
@@ -211,7 +213,7 @@ static void in_complete(struct rmpp_in *in)
 	size_t len = in_len(in);
 
 	in->buf = NULL;
-	in->win = in->seg = in->last;
+	in->seg = in->last;
 	in_arm(in, MEMORY_TIME);
 	in_ack(in);
 	mad_agent_recv(agent, &addr, buf, len);

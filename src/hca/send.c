@@ -236,12 +236,6 @@ static int count_segs(const struct mad_agent *agent, const struct umad_hdr *hdr,
 	return 0;
 }
 
-/* A client that cuts its messages itself sends many MADs of one TID. */
-static bool may_repeat(const struct mad_agent *agent, const struct umad_hdr *hdr)
-{
-	return !rmpp_agent(agent) && rmpp_class(hdr->mgmt_class) && rmpp_active(hdr);
-}
-
 static bool addr_valid(const struct port *port, const struct mad_addr *addr)
 {
 	return addr->pkey_index < port->node->num_pkeys &&
@@ -291,7 +285,7 @@ static int send_once(struct mad_agent *agent, const struct mad_addr *addr, const
 	copy_mad(agent, copy, sizeof(copy), mad, len);
 	hdr = (struct umad_hdr *)copy;
 	make_key(&key, hdr, addr->lid);
-	if (find_key(agent, &key) && !may_repeat(agent, hdr))
+	if (find_key(agent, &key) && !rmpp_raw(agent, hdr))
 		return -EINVAL;
 	mad_agent_get(agent);
 	rc = mad_transmit(agent, addr, copy);
@@ -316,7 +310,7 @@ int mad_agent_send(struct mad_agent *agent, const struct mad_addr *addr, const v
 	out = out_new(agent, addr, mad, len);
 	if (!out)
 		return -ENOMEM;
-	if (find_key(agent, &out->key) && !may_repeat(agent, mad)) {
+	if (find_key(agent, &out->key) && !rmpp_raw(agent, mad)) {
 		free(out);
 		return -EINVAL;
 	}

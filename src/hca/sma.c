@@ -184,10 +184,8 @@ enum mad_verdict sma_process(struct port *in, void *mad, uint16_t slid)
 		return MAD_UNHANDLED;
 	if (!mkey_ok(&req, slid))
 		return MAD_CONSUMED;
-	if (smp->method == UMAD_METHOD_TRAP_REPRESS) {
-		sma_trap_repress(req.end, smp);
-		return MAD_CONSUMED;
-	}
+	if (smp->method == UMAD_METHOD_TRAP_REPRESS)
+		return sma_trap_repress(req.end, smp) ? MAD_CONSUMED : MAD_UNHANDLED;
 	status = sma_dispatch(&req);
 	smp->method = UMAD_METHOD_GET_RESP;
 	smp->status = htobe16(status);

@@ -74,8 +74,8 @@ struct sma_state {
 struct sma_state *sma_state(struct port *end);
 void sma_state_free(struct sma_state *state);
 
-/* TrapRepress from the SM. */
-void sma_trap_repress(struct port *end, const struct smp *smp);
+/* TrapRepress from the SM; false: the trap is none of ours, but may be a client's. */
+bool sma_trap_repress(struct port *end, const struct smp *smp);
 /* Trap 144 because of a change that the capability mask doesn't show: CHANGE_*. */
 void sma_local_change(struct port *end, unsigned int changes);
 /* Trap 256. */

@@ -325,20 +325,21 @@ void sma_bad_qkey(struct port *end_port, const struct mad_view *view)
 	key_trap(end_port, view, UMAD_SM_BAD_QKEY_TRAP, be32toh(view->deth->qkey));
 }
 
-void sma_trap_repress(struct port *end, const struct smp *smp)
+bool sma_trap_repress(struct port *end, const struct smp *smp)
 {
 	const struct smp_notice *notice = (const struct smp_notice *)smp->data;
 	const struct port_agents *agents = end->agents;
 	struct trap *trap;
 
 	if (smp->attr_id != htobe16(UMAD_ATTR_NOTICE) || !agents || !agents->sma)
-		return;
+		return false;
 	DL_FOREACH(agents->sma->traps, trap) {
 		if (trap->tid != be64toh(smp->tid) || trap->notice.trap != notice->trap)
 			continue;
 		trap_free(trap);
-		return;
+		return true;
 	}
+	return false;
 }
 
 /* Get(Notice) shows the oldest notice, or an empty one; Set(Notice) of the same takes it away. */
