@@ -159,7 +159,9 @@ ssize_t lineq_read(struct lineq *q, struct fs_req *req, void *buf, size_t size)
 
 unsigned int lineq_poll(struct lineq *q)
 {
-	return q->rest_off < q->rest_len || q->ready(q) ? POLLIN | POLLRDNORM : 0;
+	bool ready = q->rest_off < q->rest_len || (q->ready ? q->ready(q) : lineq_fill(q) > 0);
+
+	return ready ? POLLIN | POLLRDNORM : 0;
 }
 
 void lineq_wake(struct lineq *q)
@@ -301,4 +303,11 @@ int parse_size(const char *text, uint64_t max, uint64_t *value)
 		return -EINVAL;
 	*value = v << shift;
 	return 0;
+}
+
+int number_name(const char *name, uint64_t max, uint64_t *value)
+{
+	if (name[0] == '0' && name[1])
+		return -EINVAL;
+	return parse_u64(name, max, value);
 }

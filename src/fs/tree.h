@@ -132,6 +132,8 @@ void issm_device_gone(struct ibfs_device *dev, unsigned int port);
 
 /* The device that a path names, or NULL when it is gone. */
 struct ibfs_device *path_device(struct ibfs *ibfs, struct path path);
+/* The first device whose number is num or larger; NULL: there is none. */
+struct ibfs_device *device_from(struct ibfs *ibfs, uint64_t num);
 
 /*
  * text.c. A queue of lines behind a file: at most one line per read, the rest
@@ -141,7 +143,8 @@ struct ibfs_device *path_device(struct ibfs *ibfs, struct path path);
 struct lineq {
 	struct file *file;
 	const char *(*next)(struct lineq *q);
-	bool (*ready)(struct lineq *q);		/* would next() give a line? */
+	/* Would next() give a line? NULL: lines are this reader's alone, so just take it. */
+	bool (*ready)(struct lineq *q);
 	struct waitq readers;
 	char *rest;
 	size_t rest_len, rest_off;
@@ -169,5 +172,7 @@ const char *ctl_value(const char *arg, const char *key);
 /* Numbers: decimal or 0x, all of the text; sizes accept K, M, G. 0 or -EINVAL. */
 int parse_u64(const char *text, uint64_t max, uint64_t *value);
 int parse_size(const char *text, uint64_t max, uint64_t *value);
+/* The number that a directory entry's name is: decimal, no leading zero. */
+int number_name(const char *name, uint64_t max, uint64_t *value);
 
 #endif

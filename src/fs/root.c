@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The root: a few files about the daemon, the devices by name, and the queues
+ * of events (one at the root for all devices, one in each device).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/rows.h"
+
+enum { ROOT_README, ROOT_VERSION, ROOT_ERRORS, ROOT_METRICS, ROOT_TEXTS };
+
+const struct entry root_entries[] = {
+	{ "README", KIND_ROOT_TEXT, ROOT_README },
+	{ "version", KIND_ROOT_TEXT, ROOT_VERSION },
+	{ "errors", KIND_ROOT_TEXT, ROOT_ERRORS },
+	{ "metrics", KIND_ROOT_TEXT, ROOT_METRICS },
+	{ "events", KIND_EVENTS, 0 },
+	{ "fabric", KIND_FABRIC, 0 },
+	{ "dev", KIND_DEVDIR, 0 },
+	{ "sys", KIND_SYS, 0 },
+	{ NULL, 0, 0 }
+};
+
+static const char readme[] =
+	"InfiniBand as files. The manual is ibfs(5).\n"
+	"\n"
+	"DEVICE/             an adapter; cat its attr, and PORT/attr\n"
+	"DEVICE/PORT/umad    the port's MADs, as /dev/infiniband/umadN; issm likewise\n"
+	"DEVICE/PORT/pcap    tshark -i - < DEVICE/PORT/pcap\n"
+	"fabric/             switches, nodes and links; fabric/topology is a topology file\n"
+	"fabric/links/L/ctl  echo down > ctl; echo up > ctl; echo drop=0.01 delay=5ms > ctl\n"
+	"dev/, sys/          what programs look for in /dev/infiniband and /sys/class:\n"
+	"                    ibfs-run ibstat\n"
+	"events              what happens, a line each; head -1 events waits for the next\n"
+	"errors              why the latest requests failed\n"
+	"metrics             for Prometheus\n";
+
+static int errors_show(struct ibfs *ibfs, struct textbuf *out)
+{
+	struct textring_reader reader = { 0 };
+	const char *line;
+
+	textring_attach(ibfs->errors, &reader, true);
+	while ((line = textring_next(ibfs->errors, &reader)) != NULL)
+		text_printf(out, "%s\n", line);
+	textring_detach(ibfs->errors, &reader);
+	return 0;
+}
+
+static int root_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
+{
+	switch (path.sub) {
+	case ROOT_README:
+		text_printf(out, "%s", readme);
+		return 0;
+	case ROOT_VERSION:
+		text_printf(out, "%s\n", IBFS_VERSION);
+		return 0;
+	case ROOT_ERRORS:
+		return errors_show(ibfs, out);
+	case ROOT_METRICS:
+		return metrics_show(ibfs, path, out);
+	default:
+		return -ENOENT;
+	}
+}
+
+const struct file_ops root_text_ops = { .show = root_show };
+
+static int root_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
+{
+	const struct ibfs_device *dev = device_find(ibfs, name);
+
+	(void)dir;
+	if (!dev)
+		return -ENOENT;
+	child->kind = KIND_DEV;
+	child->dev = dev->num;
+	return 0;
+}
+
+static int root_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
+		     struct path *child)
+{
+	const struct ibfs_device *dev = device_from(ibfs, *pos);
+
+	(void)dir;
+	if (!dev)
+		return 0;
+	strcpy(name, dev->name);
+	child->kind = KIND_DEV;
+	child->dev = dev->num;
+	*pos = dev->num + 1;
+	return 1;
+}
+
+const struct dir_ops root_dir = { .lookup = root_lookup, .next = root_next };
+
+/* An open events file: a reader of the ring of lines, and its queue. */
+struct events {
+	struct lineq q;
+	struct textring_reader reader;
+	char device[24];		/* "NAME ", how this device's lines begin; "": all */
+};
+
+static const char *events_next(struct lineq *q)
+{
+	struct events *ev = (struct events *)q;
+	struct textring *ring = q->file->ibfs->events;
+	const char *line;
+
+	do {
+		line = textring_next(ring, &ev->reader);
+	} while (line && strncmp(line, ev->device, strlen(ev->device)));
+	return line;
+}
+
+static void events_wake(struct textring_reader *reader)
+{
+	struct events *ev = (struct events *)((char *)reader - offsetof(struct events, reader));
+
+	lineq_wake(&ev->q);
+}
+
+static ssize_t events_open(struct file *file, struct fs_req *req)
+{
+	struct events *ev = calloc(1, sizeof(*ev));
+	const struct ibfs_device *dev;
+
+	(void)req;
+	if (!ev)
+		return -ENOMEM;
+	if (file->path.kind == KIND_DEV_EVENTS) {
+		dev = path_device(file->ibfs, file->path);
+		snprintf(ev->device, sizeof(ev->device), "%s ", dev->name);
+	}
+	ev->q.file = file;
+	ev->q.next = events_next;
+	ev->reader.wake = events_wake;
+	textring_attach(file->ibfs->events, &ev->reader, false);
+	file->priv = ev;
+	file->hints = FILE_QUEUE;
+	return 0;
+}
+
+static void events_release(struct file *file)
+{
+	struct events *ev = file->priv;
+
+	if (!ev)
+		return;
+	textring_detach(file->ibfs->events, &ev->reader);
+	lineq_free(&ev->q);
+	free(ev);
+}
+
+static ssize_t events_read(struct file *file, struct fs_req *req, void *buf, size_t size, off_t off)
+{
+	struct events *ev = file->priv;
+
+	(void)off;
+	return lineq_read(&ev->q, req, buf, size);
+}
+
+static unsigned int events_poll(struct file *file)
+{
+	struct events *ev = file->priv;
+
+	return lineq_poll(&ev->q);
+}
+
+const struct file_ops events_ops = {
+	.open = events_open,
+	.release = events_release,
+	.read = events_read,
+	.poll = events_poll,
+};
