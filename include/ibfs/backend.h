@@ -16,6 +16,7 @@
 struct ibfs;
 struct ibfs_device;
 struct mad_agent;
+struct port;
 struct verbs_ops;
 
 /* Port counters in the units of Linux's sysfs counters/ (data in 4-byte words). */
@@ -93,6 +94,15 @@ struct backend_ops {
 	/* Set or clear PortInfo:CapabilityMask.IsSM; exclusion is the caller's. */
 	int (*set_issm)(struct ibfs_device *dev, unsigned int port, bool on);
 	const struct verbs_ops *verbs;	/* ibfs/verbs.h; NULL: management only */
+	/* The port in this daemon's fabric, for captures. No such function: it is not there. */
+	struct port *(*fabric_port)(struct ibfs_device *dev, unsigned int port);
+	/*
+	 * Counters of the device's own, hw_counters/: names ending with NULL, or no
+	 * names. index is a name's.
+	 */
+	const char *const *hw_counters;
+	int (*query_hw_counter)(struct ibfs_device *dev, unsigned int port, unsigned int index,
+				uint64_t *value);
 	/* Take the device out of the tree and free it. */
 	void (*remove)(struct ibfs_device *dev);
 };

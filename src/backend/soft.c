@@ -261,6 +261,7 @@ static const struct backend_ops soft_ops = {
 	.mad_unregister = mad_agent_unregister,
 	.mad_send = mad_agent_send,
 	.set_issm = soft_set_issm,
+	.fabric_port = soft_port,
 	.remove = soft_remove,
 };
 

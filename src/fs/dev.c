@@ -314,13 +314,18 @@ static const char *link_layer_name(const struct ibv_port_attr *attr)
 	return attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand";
 }
 
-/* MTUs are in bytes here, whose names a person knows; the wire has 1..5. */
+/* 1..5 on the wire; 0 when there is none. */
+static unsigned int mtu_bytes(unsigned int mtu)
+{
+	return mtu ? 128U << mtu : 0;
+}
+
 static void port_attr_print(const struct ibv_port_attr *attr, struct textbuf *out)
 {
 	text_printf(out, "state %u: %s\n", attr->state, port_state_name(attr->state));
 	text_printf(out, "phys_state %u: %s\n", attr->phys_state, phys_state_name(attr->phys_state));
-	text_printf(out, "max_mtu %u\nactive_mtu %u\n", 128U << attr->max_mtu,
-		    128U << attr->active_mtu);
+	text_printf(out, "max_mtu %u\nactive_mtu %u\n", mtu_bytes(attr->max_mtu),
+		    mtu_bytes(attr->active_mtu));
 	fields_print(out, port_fields, attr);
 	text_printf(out, "rate ");
 	rate_print(out, attr->active_width, attr->active_speed);
@@ -592,6 +597,57 @@ static ssize_t counter_store(struct file *file, struct fs_req *req, const char *
 }
 
 const struct file_ops counter_ops = { .show = counter_show, .store = counter_store };
+
+/* The device's own counters, by name. */
+static int hw_counters_lookup(struct ibfs *ibfs, struct path dir, const char *name,
+			      struct path *child)
+{
+	const char *const *names = path_device(ibfs, dir)->ops->hw_counters;
+	unsigned int i;
+
+	for (i = 0; names && names[i]; i++) {
+		if (strcmp(names[i], name) != 0)
+			continue;
+		child->kind = KIND_HW_COUNTER;
+		child->sub = i;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int hw_counters_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
+			    struct path *child)
+{
+	const char *const *names = path_device(ibfs, dir)->ops->hw_counters;
+	unsigned int i;
+
+	for (i = 0; names && names[i]; i++) {
+		if (i < *pos)
+			continue;
+		snprintf(name, 256, "%s", names[i]);
+		child->kind = KIND_HW_COUNTER;
+		child->sub = i;
+		++*pos;
+		return 1;
+	}
+	return 0;
+}
+
+const struct dir_ops hw_counters_dir = { .lookup = hw_counters_lookup, .next = hw_counters_next };
+
+static int hw_counter_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
+{
+	struct ibfs_device *dev = path_device(ibfs, path);
+	uint64_t value;
+	int ret;
+
+	ret = dev->ops->query_hw_counter(dev, path.port, path.sub, &value);
+	if (!ret)
+		text_printf(out, "%llu\n", (unsigned long long)value);
+	return ret;
+}
+
+const struct file_ops hw_counter_ops = { .show = hw_counter_show };
 
 /* A device's ports, as directories: in the device itself, and in sys/class. */
 int ports_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child,

@@ -138,6 +138,9 @@ int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 	daemon_value(out, "open_files", "gauge", "Open files", ibfs->fs->open_files);
 	daemon_value(out, "requests_total", "counter", "Reads, writes and ioctls served",
 		     ibfs->fs->requests);
+	daemon_value(out, "capture_dropped_packets_total", "counter",
+		     "Packets that pcap files lost because their readers were slow",
+		     ibfs->fs->pcap_dropped);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	daemon_value(out, "cpu_seconds_total", "counter", "Processor time of the daemon",
 		     cpu.tv_sec + cpu.tv_nsec / 1e9);

@@ -103,7 +103,7 @@ const struct dir_ops root_dir = { .lookup = root_lookup, .next = root_next };
 struct events {
 	struct lineq q;
 	struct textring_reader reader;
-	char device[24];		/* "NAME ", how this device's lines begin; "": all */
+	char device[32];		/* "device=NAME ", how this device's lines begin; "": all */
 };
 
 static const char *events_next(struct lineq *q)
@@ -135,7 +135,7 @@ static ssize_t events_open(struct file *file, struct fs_req *req)
 		return -ENOMEM;
 	if (file->path.kind == KIND_DEV_EVENTS) {
 		dev = path_device(file->ibfs, file->path);
-		snprintf(ev->device, sizeof(ev->device), "%s ", dev->name);
+		snprintf(ev->device, sizeof(ev->device), "device=%s ", dev->name);
 	}
 	ev->q.file = file;
 	ev->q.next = events_next;

@@ -24,6 +24,9 @@ int issm_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 extern const struct file_ops dev_ctl_ops, port_ctl_ops, query_ops;
 /* pcap.c */
 extern const struct file_ops pcap_ops;
+/* Before the node or the device goes: its captures end. */
+void pcap_node_gone(struct ibfs *ibfs, const struct node *node);
+void pcap_device_gone(const struct ibfs_device *dev);
 
 /* fabricdir.c, links.c */
 extern const struct entry fabric_entries[], switch_entries[], node_entries[];
@@ -35,7 +38,7 @@ extern const struct file_ops node_port_text_ops, node_counter_ops, link_text_ops
 /* sysclass.c */
 extern const struct entry devdir_entries[], sys_entries[], sys_class_entries[], sys_mad_entries[];
 extern const struct entry sys_dev_entries[], sys_device_entries[], sys_port_entries[];
-extern const struct entry sys_gid_attrs_entries[], sys_umad_entries[];
+extern const struct entry sys_gid_attrs_entries[], sys_umad_entries[], sys_issm_entries[];
 extern const struct dir_ops devdir_ib_dir, sys_ib_dir, sys_mad_dir, sys_ports_dir;
 extern const struct file_ops sys_text_ops, sys_device_text_ops, sys_umad_text_ops;
 

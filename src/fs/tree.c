@@ -66,6 +66,7 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_NODE_PORTS] = { D755, KIND_NODE, BY_NODE, 0, .dir = &node_ports_dir },
 	[KIND_NODE_PORT] = { D755, KIND_NODE_PORTS, NODE_PORT, 0, node_port_entries },
 	[KIND_NODE_PORT_TEXT] = { F444, 0, NODE_PORT | BY_SUB, 0, .ops = &node_port_text_ops },
+	[KIND_NODE_PCAP] = { S_IFREG | 0400, 0, NODE_PORT, ROW_CHMOD, .ops = &pcap_ops },
 	[KIND_NODE_COUNTERS] = { D755, KIND_NODE_PORT, NODE_PORT, 0, .dir = &node_counters_dir },
 	[KIND_NODE_COUNTER] = { F644, 0, NODE_PORT | BY_SUB, 0, .ops = &node_counter_ops },
 	[KIND_LINKS] = { D755, KIND_FABRIC, 0, FS_CACHE, .dir = &links_dir },
@@ -94,7 +95,7 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_SYS_COUNTERS] = { D755, KIND_SYS_PORT, DEV_PORT, FS_CACHE, .dir = &counters_dir },
 	[KIND_SYS_HW_COUNTERS] = { D755, KIND_SYS_PORT, DEV_PORT, FS_CACHE, .dir = &hw_counters_dir },
 	[KIND_SYS_UMAD] = { D755, KIND_SYS_MAD, DEV_PORT, 0, sys_umad_entries },
-	[KIND_SYS_ISSM] = { D755, KIND_SYS_MAD, DEV_PORT, 0, sys_umad_entries },
+	[KIND_SYS_ISSM] = { D755, KIND_SYS_MAD, DEV_PORT, 0, sys_issm_entries },
 	[KIND_SYS_UMAD_TEXT] = { F444, 0, DEV_PORT | BY_SUB, FS_CACHE, .ops = &sys_umad_text_ops },
 };
 

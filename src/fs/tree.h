@@ -30,7 +30,7 @@ enum kind {
 	/* fabric/ */
 	KIND_FABRIC, KIND_TOPOLOGY, KIND_FABRIC_CTL,
 	KIND_SWITCHES, KIND_NODES, KIND_SWITCH, KIND_NODE, KIND_NODE_TEXT, KIND_NODE_CTL,
-	KIND_NODE_PORTS, KIND_NODE_PORT, KIND_NODE_PORT_TEXT,
+	KIND_NODE_PORTS, KIND_NODE_PORT, KIND_NODE_PORT_TEXT, KIND_NODE_PCAP,
 	KIND_NODE_COUNTERS, KIND_NODE_COUNTER,
 	KIND_LINKS, KIND_LINK, KIND_LINK_TEXT, KIND_LINK_CTL,
 	/* dev/, sys/class/ */
@@ -96,6 +96,8 @@ extern const struct kind_row kinds[KIND_MAX];
 
 /* A file's mode and owner that were changed by hand. */
 struct override;
+struct node;
+struct pcap;
 
 /* fs' part of the daemon. */
 struct fs {
@@ -111,6 +113,8 @@ struct fs {
 	gid_t gid;
 	unsigned int open_files;
 	uint64_t requests;		/* that front ends passed on */
+	struct pcap *pcaps;		/* captures that run */
+	uint64_t pcap_dropped;		/* packets that found no room */
 };
 
 /* Is what the path names there (device, port, node, link)? 0 or -ENOENT. */
