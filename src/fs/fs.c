@@ -33,6 +33,7 @@ int fs_init(struct ibfs *ibfs)
 	clock_gettime(CLOCK_REALTIME, &fs->start);
 	fs->uid = geteuid();
 	fs->gid = getegid();
+	fs->ibfs = ibfs;
 	ibfs->fs = fs;
 	return 0;
 }
@@ -48,6 +49,7 @@ void fs_exit(struct ibfs *ibfs)
 		HASH_DEL(fs->overrides, o);
 		free(o);
 	}
+	task_cancel(ibfs->tasks, &fs->refresh);
 	free(fs->umads);
 	free(fs);
 	ibfs->fs = NULL;

@@ -101,6 +101,7 @@ struct pcap;
 
 /* fs' part of the daemon. */
 struct fs {
+	struct ibfs *ibfs;
 	struct override *overrides;
 	struct umad_slot {		/* by the number in umadN: whose it is */
 		bool used;
@@ -113,6 +114,7 @@ struct fs {
 	gid_t gid;
 	unsigned int open_files;
 	uint64_t requests;		/* that front ends passed on */
+	struct task refresh;		/* of a static subnet, after a change by hand */
 	struct pcap *pcaps;		/* captures that run */
 	uint64_t pcap_dropped;		/* packets that found no room */
 };
