@@ -98,8 +98,8 @@ static int clear_lft(struct node *node, uint16_t top)
 	struct switch_info *info = node->sw;
 	int err;
 
-	/* Makes room up to it. */
-	err = switch_set_lft(node, top, NO_PORT);
+	/* Makes room up to it, which no route would not. */
+	err = switch_set_lft(node, top, 0);
 	if (err)
 		return err;
 	memset(info->lft, NO_PORT, info->lft_size);
