@@ -35,6 +35,7 @@ void fabric_free(struct fabric *fabric)
 {
 	if (!fabric)
 		return;
+	static_exit(fabric);
 	for (unsigned int i = 0; i < fabric->num_nodes; i++)
 		if (fabric->nodes[i])
 			node_remove(fabric->nodes[i]);
@@ -225,6 +226,7 @@ void node_remove(struct node *node)
 			port_event(&node->ports[i], PORT_EV_REMOVED);
 	if (node->ops->free)
 		node->ops->free(node);
+	static_node_gone(node);
 	HASH_DELETE(hh_id, fabric->by_id, node);
 	HASH_DELETE(hh_guid, fabric->by_guid, node);
 	fabric->nodes[node->index] = NULL;

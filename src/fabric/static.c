@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUBNET_TIMEOUT	18		/* 4.096 us << 18: 1 s, OpenSM's default */
-
 struct lid_map {
 	bool used[LID_UCAST_MAX + 1];
 	uint32_t next[8];		/* by LMC: where to look for a free block */
@@ -92,38 +90,12 @@ static int give_lid(struct lid_map *map, struct port *port)
 	return 0;
 }
 
-static uint8_t lesser(uint8_t a, uint8_t b)
-{
-	return a < b ? a : b;
-}
-
 static void activate(struct port *port)
 {
-	const struct port *peer = static_peer(port);
-
-	if (!peer)
-		return;
-	port->neighbor_mtu = lesser(port->mtu_cap, peer->mtu_cap);
-	port->oper_vls = lesser(port->vl_cap, peer->vl_cap);
 	if (port->state == PORT_INIT)
 		port_set_state(port, PORT_ARMED);
 	if (port->state == PORT_ARMED)
 		port_set_state(port, PORT_ACTIVE);
-}
-
-/* No SM: what its Set(PortInfo) and Set(SwitchInfo) would bring beside LIDs. */
-static int set_end_port(struct lid_map *map, struct port *port)
-{
-	(void)map;
-	port->sm_lid = 0;
-	port->subnet_timeout = SUBNET_TIMEOUT;
-	if (port->num)
-		return 0;
-	port->neighbor_mtu = port->mtu_cap;
-	port->oper_vls = port->vl_cap;
-	port->state = PORT_ACTIVE;
-	port->node->sw->life_time = SUBNET_TIMEOUT;
-	return 0;
 }
 
 static void activate_all(struct fabric *fabric)
@@ -151,10 +123,8 @@ static int build(struct fabric *fabric, unsigned int *wanted)
 		err = static_routes(fabric, map->top);
 	if (!err)
 		err = static_mcast_routes(fabric);
-	if (!err) {
-		for_end_ports(fabric, map, set_end_port);
+	if (!err)
 		activate_all(fabric);
-	}
 	*wanted = map->wanted;
 	free(map);
 	return err;

@@ -151,7 +151,7 @@ static int group_routes(struct fabric *fabric, const struct static_group *group)
 	int err = -ENOMEM;
 
 	tree.branches = calloc(fabric->num_nodes + 1, sizeof(*tree.branches));
-	tree.queue = calloc(fabric->num_nodes + 1, sizeof(*tree.queue));
+	tree.queue = calloc(fabric->num_nodes + 1, sizeof(struct node *));
 	if (tree.branches && tree.queue) {
 		for (i = 0; i < group->num; i++)
 			add_member(&tree, group->members[i].port);

@@ -68,8 +68,9 @@ static int count_all(struct routing *rt)
 			continue;
 		rt->number[i] = rt->num;
 		rt->sw[rt->num++].node = node;
-		for (j = 0; j <= node->num_ports; j++) {
-			struct port *end = end_port_at(node, j);
+		num_lids += 1u << node->ports[0].lmc;
+		for (j = 1; j <= node->num_ports; j++) {
+			const struct port *end = end_port_at(node, j);
 
 			if (end)
 				num_lids += 1u << end->lmc;
@@ -95,15 +96,14 @@ static void add_end_port(struct rswitch *sw, struct port *end, uint8_t port)
 
 static int clear_lft(struct node *node, uint16_t top)
 {
-	struct switch_info *info = node->sw;
 	int err;
 
-	/* Makes room up to it, which no route would not. */
+	/* To make room up to it. */
 	err = switch_set_lft(node, top, 0);
 	if (err)
 		return err;
-	memset(info->lft, NO_PORT, info->lft_size);
-	info->lft_top = top;
+	memset(node->sw->lft, NO_PORT, node->sw->lft_size);
+	node->sw->lft_top = top;
 	return 0;
 }
 
@@ -157,7 +157,7 @@ static void write_routes(struct routing *rt, uint32_t from, uint32_t to, const u
 {
 	uint8_t *lft = rt->sw[from].node->sw->lft;
 	const struct rswitch *dest = &rt->sw[to];
-	unsigned int i, at = mix(from, to) % num_ports;
+	unsigned int i, at = num_ports > 1 ? mix(from, to) % num_ports : 0;
 
 	for (i = 0; i < dest->num_lids; i++) {
 		lft[dest->lids[i]] = ports[at];
@@ -235,14 +235,14 @@ static void search_batch(struct routing *rt, uint32_t base)
 		;
 }
 
-/* After the first batch, whose bit 0 is the first switch. */
+/* After the first batch, whose bit 0 is the first switch. Pulled cables are no news. */
 static void report_parts(struct routing *rt)
 {
 	unsigned int i, apart = 0;
 
 	for (i = 0; i < rt->num; i++)
 		apart += !(rt->sw[i].seen & 1);
-	if (apart && rt->fabric->ibfs)
+	if (apart && !rt->fabric->static_owned)
 		ibfs_log(rt->fabric->ibfs, "%u of %u switches have no path to \"%s\"", apart,
 			 rt->num, rt->sw[0].node->id);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define POOL_CHUNK	(64 * 1024)
+#define POOL_CHUNK	65536
 
 struct topo_chunk {
 	struct topo_chunk *next;
@@ -204,7 +204,7 @@ static int parse_module(struct topo *topo, char *s, int unused)
 	if (strlen(prefix) > TOPO_PREFIX_MAX || strpbrk(prefix, "#@"))
 		return topo_fail(topo, "expected a module's name of up to %d characters "
 				 "without # and @, found \"%.40s\"", TOPO_PREFIX_MAX, prefix);
-	strcpy(topo->prefix, prefix);
+	memcpy(topo->prefix, prefix, strlen(prefix) + 1);
 	return 0;
 }
 
@@ -408,6 +408,8 @@ static int topo_finish(struct topo *topo, struct topo_file *file)
 {
 	int err;
 
+	if (!file->place.line)
+		file->place.line = 1;
 	if (!topo->num_nodes)
 		return topo_fail_at(topo, file->place,
 				    "expected a Switch, Ca, Hca or Rt record, found none");

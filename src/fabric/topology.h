@@ -43,8 +43,8 @@ struct topo_node {
 struct topo_alias {
 	struct port *port;
 	struct topo_place place;
+	const char *name;		/* "prefix@alias" */
 	UT_hash_handle hh;
-	char name[];			/* "prefix@alias" */
 };
 
 /* A port that a console command names: port -1 is the whole node. */
@@ -74,6 +74,7 @@ struct topo_file {
 /* Defaults for the guids of one type of node: "caguid=" and the like. */
 struct topo_guids {
 	uint64_t base, next;
+	uint64_t port_guid;		/* of a switch's port 0, for the next one only; 0: as the node */
 	bool set;
 };
 
@@ -122,7 +123,7 @@ int topo_quoted(struct topo *topo, char **s, const char *what, char **val);
 int topo_end(struct topo *topo, const char *s);			/* nothing or a comment is left */
 /* A name of another node, with this module's prefix: id or "prefix@alias". */
 int topo_expand(struct topo *topo, const char *name, const char **full, bool *is_alias);
-/* Text from a file, fit to stand in a message. One static-free copy per call in buf. */
+/* Text from a file, fit to stand in a message: in buf, or a constant. */
 const char *topo_show(char buf[48], const char *text);
 
 /* topology_node.c: "Switch", "Ca", ... and what stands before them */

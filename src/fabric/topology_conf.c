@@ -103,8 +103,7 @@ int topology_link(struct fabric *fabric, const char *a, unsigned int port_a,
 		return 0;
 	error = errno;
 	return fail(err, error, "can't link \"%s\" port %u to \"%s\" port %u: %s", a, pa->num, b,
-		    pb->num, error == EBUSY ? "one has a link already" :
-		    error == EINVAL ? "no common width and speed" : strerror(error));
+		    pb->num, error == EBUSY ? "one has a link already" : strerror(error));
 }
 
 int fabric_default(struct fabric *fabric)

@@ -16,25 +16,24 @@
 
 struct topo_verb {
 	const char *word;
-	unsigned int num_names;
 	int (*run)(struct topo *topo, struct topo_cmd *cmd);
 	/* For each port that is named, when run is NULL. */
 	int (*run_port)(struct topo *topo, struct topo_cmd *cmd, struct port *port);
+	unsigned int num_names;
 	bool wants_link;	/* run_port only for ports with a cable; at least one */
 };
 
 static int cmd_number(struct topo *topo, struct topo_cmd *cmd, char **s, const char *what,
 		      uint64_t min, uint64_t max, uint64_t *val)
 {
-	char found[48], *end;
+	char found[48], *start = topo_skip(*s), *end = start;
 
-	*s = topo_skip(*s);
 	errno = 0;
-	*val = isdigit((unsigned char)**s) ? strtoull(*s, &end, 0) : 0;
-	if (!isdigit((unsigned char)**s) || errno || *val < min || *val > max ||
+	*val = isdigit((unsigned char)*start) ? strtoull(start, &end, 0) : 0;
+	if (end == start || errno || *val < min || *val > max ||
 	    (*end && !isspace((unsigned char)*end)))
 		return topo_fail_at(topo, cmd->place, "%s: expected %" PRIu64 " to %" PRIu64
-				    ", found %s", what, min, max, topo_show(found, *s));
+				    ", found %s", what, min, max, topo_show(found, start));
 	*s = topo_skip(end);
 	return 0;
 }
@@ -49,60 +48,65 @@ static int cmd_end(struct topo *topo, struct topo_cmd *cmd, const char *s)
 	return 0;
 }
 
-/* The node that is named; its port number comes from an alias if one is used. */
-static int find_node(struct topo *topo, struct topo_cmd *cmd, struct topo_name *name,
-		     struct node **node)
+/*
+ * The node that is named; its port number comes from an alias if one is used.
+ * NULL when there is none, with the message made.
+ */
+static struct node *find_node(struct topo *topo, struct topo_cmd *cmd, struct topo_name *name)
 {
 	struct topo_alias *alias = NULL;
+	struct node *node = NULL;
 
-	*node = NULL;
 	if (name->is_alias) {
 		HASH_FIND_STR(topo->aliases, name->name, alias);
 		if (alias) {
-			*node = alias->port->node;
+			node = alias->port->node;
 			name->port = alias->port->num;
 		}
 	} else {
-		*node = fabric_find(topo->fabric, name->name);
+		node = fabric_find(topo->fabric, name->name);
 	}
-	if (!*node)
-		return topo_fail_at(topo, cmd->place, "expected a record of %s \"%s\", found none",
-				    name->is_alias ? "alias" : "node", name->name);
-	if (name->port > (*node)->num_ports)
-		return topo_fail_at(topo, cmd->place, "port: expected 1 to %u, which \"%s\" has, "
-				    "found %d", (*node)->num_ports, (*node)->id, name->port);
-	return 0;
+	if (!node) {
+		topo_fail_at(topo, cmd->place, "expected a record of %s \"%s\", found none",
+			     name->is_alias ? "alias" : "node", name->name);
+		return NULL;
+	}
+	if (name->port > node->num_ports) {
+		topo_fail_at(topo, cmd->place, "port: expected 1 to %u, which \"%s\" has, found %d",
+			     node->num_ports, node->id, name->port);
+		return NULL;
+	}
+	return node;
 }
 
 /* A port must be named, and be external unless port 0 of a switch is wanted too. */
-static int find_port(struct topo *topo, struct topo_cmd *cmd, struct topo_name *name,
-		     bool port0, struct port **port)
+static struct port *find_port(struct topo *topo, struct topo_cmd *cmd, struct topo_name *name,
+			      bool port0)
 {
-	struct node *node;
-	int err = find_node(topo, cmd, name, &node);
+	struct node *node = find_node(topo, cmd, name);
 
-	if (err)
-		return err;
-	if (name->port < 0)
-		return topo_fail_at(topo, cmd->place, "expected [port number] after \"%s\"",
-				    name->name);
-	if (!name->port && !(port0 && node->type == NODE_SWITCH))
-		return topo_fail_at(topo, cmd->place, "port: expected 1 to %u, found 0",
-				    node->num_ports);
-	*port = &node->ports[name->port];
-	return 0;
+	if (!node)
+		return NULL;
+	if (name->port < 0) {
+		topo_fail_at(topo, cmd->place, "expected [port number] after \"%s\"", name->name);
+		return NULL;
+	}
+	if (!name->port && !(port0 && node->type == NODE_SWITCH)) {
+		topo_fail_at(topo, cmd->place, "port: expected 1 to %u, found 0", node->num_ports);
+		return NULL;
+	}
+	return &node->ports[name->port];
 }
 
 static int run_link(struct topo *topo, struct topo_cmd *cmd)
 {
-	struct port *a = NULL, *b = NULL;
+	struct port *a = find_port(topo, cmd, &cmd->names[0], false);
+	struct port *b = a ? find_port(topo, cmd, &cmd->names[1], false) : NULL;
 	int err;
 
-	err = find_port(topo, cmd, &cmd->names[0], false, &a);
-	if (!err)
-		err = find_port(topo, cmd, &cmd->names[1], false, &b);
-	if (!err)
-		err = cmd_end(topo, cmd, cmd->args);
+	if (!b)
+		return -EINVAL;
+	err = cmd_end(topo, cmd, cmd->args);
 	return err ? err : topo_link_ports(topo, cmd->place, a, b);
 }
 
@@ -132,14 +136,14 @@ static int run_guid(struct topo *topo, struct topo_cmd *cmd)
 {
 	struct fabric *fabric = topo->fabric;
 	struct topo_name *name = &cmd->names[0];
-	struct node *node, *other;
+	struct node *node = find_node(topo, cmd, name), *other;
 	char *s = cmd->args;
 	uint64_t guid;
 	int err;
 
-	err = find_node(topo, cmd, name, &node);
-	if (!err)
-		err = cmd_number(topo, cmd, &s, "GUID", 1, UINT64_MAX, &guid);
+	if (!node)
+		return -EINVAL;
+	err = cmd_number(topo, cmd, &s, "GUID", 1, UINT64_MAX, &guid);
 	if (!err)
 		err = cmd_end(topo, cmd, s);
 	if (err)
@@ -156,6 +160,8 @@ static int run_guid(struct topo *topo, struct topo_cmd *cmd)
 		return topo_fail_at(topo, cmd->place, "node \"%s\" has GUID 0x%" PRIx64, other->id,
 				    guid);
 	HASH_DELETE(hh_guid, fabric->by_guid, node);
+	if (node->sysimg_guid == node->guid)
+		node->sysimg_guid = guid;
 	node->guid = guid;
 	HASH_ADD(hh_guid, fabric->by_guid, guid, sizeof(node->guid), node);
 	return 0;
@@ -163,14 +169,14 @@ static int run_guid(struct topo *topo, struct topo_cmd *cmd)
 
 static int run_baselid(struct topo *topo, struct topo_cmd *cmd)
 {
+	struct port *port = find_port(topo, cmd, &cmd->names[0], true);
 	uint64_t lid, lmc = 0;
 	char *s = cmd->args;
-	struct port *port;
 	int err;
 
-	err = find_port(topo, cmd, &cmd->names[0], true, &port);
-	if (!err)
-		err = cmd_number(topo, cmd, &s, "lid", 1, 0xbfff, &lid);
+	if (!port)
+		return -EINVAL;
+	err = cmd_number(topo, cmd, &s, "lid", 1, 0xbfff, &lid);
 	if (!err && *s && *s != '#')
 		err = cmd_number(topo, cmd, &s, "lmc", 0, 7, &lmc);
 	if (!err)
@@ -189,7 +195,7 @@ static int run_error(struct topo *topo, struct topo_cmd *cmd, struct port *port)
 {
 	struct fault_conf conf = { 0 };
 	char *s = cmd->args;
-	uint64_t rate;
+	uint64_t rate = 0;
 	int err;
 
 	err = cmd_number(topo, cmd, &s, "error rate", 0, 100, &rate);
@@ -260,13 +266,12 @@ static int run_performance(struct topo *topo, struct topo_cmd *cmd)
 {
 	const struct perf_field *perf;
 	char attr[32], field[32], found[48], *s = cmd->args;
-	struct port *port;
-	uint64_t val;
+	struct port *port = find_port(topo, cmd, &cmd->names[0], true);
+	uint64_t val = 0;
 	int err, at = 0;
 
-	err = find_port(topo, cmd, &cmd->names[0], true, &port);
-	if (err)
-		return err;
+	if (!port)
+		return -EINVAL;
 	if (sscanf(s, "%31[A-Za-z] . %31[A-Za-z0-9] =%n", attr, field, &at) != 2 || !at)
 		return topo_fail_at(topo, cmd->place, "expected ATTRIBUTE.FIELD=VALUE, found %s",
 				    topo_show(found, s));
@@ -290,14 +295,14 @@ static int run_performance(struct topo *topo, struct topo_cmd *cmd)
 }
 
 static const struct topo_verb verbs[] = {
-	{ "Link", 2, run_link, NULL, false },
-	{ "Unlink", 1, NULL, run_unlink, true },
-	{ "ReLink", 1, NULL, run_relink, true },
-	{ "Clear", 1, NULL, run_clear, false },
-	{ "Guid", 1, run_guid, NULL, false },
-	{ "Baselid", 1, run_baselid, NULL, false },
-	{ "Error", 1, NULL, run_error, true },
-	{ "PerformanceSet", 1, run_performance, NULL, false },
+	{ "Link", run_link, NULL, 2, false },
+	{ "Unlink", NULL, run_unlink, 1, true },
+	{ "ReLink", NULL, run_relink, 1, true },
+	{ "Clear", NULL, run_clear, 1, false },
+	{ "Guid", run_guid, NULL, 1, false },
+	{ "Baselid", run_baselid, NULL, 1, false },
+	{ "Error", NULL, run_error, 1, true },
+	{ "PerformanceSet", run_performance, NULL, 1, false },
 };
 
 /* "id"[port] or "id" */
@@ -367,12 +372,11 @@ static int run_ports(struct topo *topo, struct topo_cmd *cmd)
 	struct topo_name *name = &cmd->names[0];
 	const struct topo_verb *verb = cmd->verb;
 	unsigned int i, first, last, hits = 0;
-	struct node *node;
-	int err;
+	struct node *node = find_node(topo, cmd, name);
+	int err = 0;
 
-	err = find_node(topo, cmd, name, &node);
-	if (err)
-		return err;
+	if (!node)
+		return -EINVAL;
 	if (!name->port)
 		return topo_fail_at(topo, cmd->place, "port: expected 1 to %u, found 0",
 				    node->num_ports);

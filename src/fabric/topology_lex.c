@@ -37,7 +37,7 @@ const char *topo_show(char buf[48], const char *text)
 	buf[0] = '\'';
 	for (i = 1; i < 40 && *text; text++, i++)
 		buf[i] = isprint((unsigned char)*text) ? *text : '?';
-	strcpy(buf + i, *text ? "...'" : "'");
+	snprintf(buf + i, 48 - i, *text ? "...'" : "'");
 	return buf;
 }
 

@@ -4,7 +4,6 @@
  */
 #include "fabric/topology.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,23 +17,21 @@ int topo_link_ports(struct topo *topo, struct topo_place place, struct port *a, 
 		link_remove(a->link);
 	if (b->link && b->link->down)
 		link_remove(b->link);
-	if (link_new(a, b))
-		return 0;
-	switch (errno) {
-	case ENOMEM:
+	if (a->link || b->link) {
+		const struct port *busy = a->link ? a : b;
+
+		return topo_fail_at(topo, place, "\"%s\"[%u] is linked already", busy->node->id,
+				    busy->num);
+	}
+	if (!link_new(a, b))
 		return topo_nomem(topo);
-	case EBUSY:
-		if (!a->link)
-			a = b;
-		return topo_fail_at(topo, place, "\"%s\"[%u] is linked already", a->node->id,
-				    a->num);
-	default:
-		return topo_fail_at(topo, place, "\"%s\"[%u] (widths %u, speeds %u, ext %u) and "
-				    "\"%s\"[%u] (%u, %u, %u): expected a common width and speed",
+	if (a->phys_state != PHYS_LINKUP)
+		return topo_fail_at(topo, place, "\"%s\"[%u] (w=%u s=%u e=%u) and \"%s\"[%u] "
+				    "(w=%u s=%u e=%u): expected a common width and speed",
 				    a->node->id, a->num, a->width_enabled, a->speed_enabled,
 				    a->speed_ext_enabled, b->node->id, b->num, b->width_enabled,
 				    b->speed_enabled, b->speed_ext_enabled);
-	}
+	return 0;
 }
 
 static int connect_alias(struct topo *topo, struct topo_decl *decl, struct port *port)
@@ -195,13 +192,13 @@ static size_t end_ports(const struct topo *topo, struct port **ports)
 int topo_check_guids(struct topo *topo)
 {
 	size_t num = end_ports(topo, NULL);
-	struct port **ports = calloc(num, sizeof(*ports));
+	struct port **ports = calloc(num + 1, sizeof(struct port *));
 	int err;
 
 	if (!ports)
 		return topo_nomem(topo);
 	end_ports(topo, ports);
-	qsort(ports, num, sizeof(*ports), compare_guids);
+	qsort(ports, num, sizeof(struct port *), compare_guids);
 	err = check_sorted(topo, ports, num);
 	free(ports);
 	return err;

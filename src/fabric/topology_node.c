@@ -33,7 +33,10 @@ int topo_parse_guid(struct topo *topo, char *s, int type)
 		guids->base = val;
 	guids->next = relative ? guids->base + val : val;
 	guids->set = true;
-	return 0;
+	guids->port_guid = 0;
+	if (*s == '(')
+		err = topo_guid(topo, &s, &guids->port_guid);
+	return err ? err : topo_end(topo, s);
 }
 
 /*
@@ -191,6 +194,9 @@ static int add_node(struct topo *topo, int type, const char *id, unsigned int nu
 	/* The next one without a GUID of its own goes behind this one's ports. */
 	guids->next += type == NODE_SWITCH ? 1 : num_ports + 1;
 	apply_settings(topo, *node, desc);
+	if (guids->port_guid && type == NODE_SWITCH)
+		(*node)->ports[0].guid = guids->port_guid;
+	guids->port_guid = 0;
 	return 0;
 }
 

@@ -66,13 +66,13 @@ static int add_alias(struct topo *topo, const char *name, struct port *port)
 	if (old)
 		return topo_fail(topo, "alias \"%s\" is taken in %s:%u", name, old->place.file,
 				 old->place.line);
-	alias = topo_alloc(topo, sizeof(*alias) + strlen(full) + 1);
+	alias = topo_alloc(topo, sizeof(*alias));
 	if (!alias)
 		return topo_nomem(topo);
-	strcpy(alias->name, full);
+	alias->name = full;
 	alias->port = port;
 	alias->place = topo->file->place;
-	HASH_ADD_STR(topo->aliases, name, alias);
+	HASH_ADD_KEYPTR(hh, topo->aliases, full, strlen(full), alias);
 	return 0;
 }
 
@@ -195,7 +195,7 @@ static int parse_remote(struct topo *topo, char **s, struct topo_decl *decl)
 static int parse_local(struct topo *topo, char **s, struct topo_decl **decl, struct port **port)
 {
 	struct node *node = topo->open;
-	uint64_t num;
+	uint64_t num = 0;
 	int err;
 
 	err = parse_port_num(topo, s, node->num_ports, "port", &num);
