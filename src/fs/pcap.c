@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A port's `pcap`: what crosses the port from open on, as a stream in the
- * format of libpcap (nanoseconds, DLT_INFINIBAND: from the LRH to the VCRC).
- * A reader that is too slow for its buffer loses whole packets, which
- * `metrics` counts.
+ * format of libpcap. Packets go from the LRH to the VCRC. tshark and Wireshark
+ * don't read DLT_INFINIBAND (247), so the link type is ERF (197), whose records
+ * say InfiniBand, the direction, a bad CRC, and how many packets were lost
+ * since the last one because the reader was too slow for its buffer.
  */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,11 +16,21 @@
 #include <utlist.h>
 
 #include "fabric/fabric.h"
+#include "fabric/packet.h"
 #include "fs/rows.h"
 
 enum {
 	BUFFER = 4 << 20,
-	MAX_RECORD = 16 + 8192,		/* the largest packet has 4096 bytes of payload */
+	MAX_PACKET = 8192,		/* the largest one has 4096 bytes of payload */
+	LINKTYPE_ERF = 197,
+	ERF_INFINIBAND = 21,
+};
+
+enum {				/* ERF's flags */
+	ERF_OUT		= 1 << 0,	/* capture interface 1 of 0..3: what the port sends */
+	ERF_VARYING	= 1 << 2,
+	ERF_TRUNCATED	= 1 << 3,
+	ERF_RX_ERROR	= 1 << 4,
 };
 
 /* https://www.tcpdump.org/manpages/pcap-savefile.5.html */
@@ -33,12 +45,25 @@ struct pcap_record {
 	uint32_t len, wire_len;
 };
 
+/* Endace's extensible record format; all but the time is big-endian. */
+struct erf_header {
+	__le64 time;			/* 32.32 bits of seconds */
+	uint8_t type, flags;
+	__be16 len, lost, wire_len;
+};
+
+struct record {
+	struct pcap_record pcap;
+	struct erf_header erf;
+	uint8_t data[MAX_PACKET];
+};
+
 static const struct pcap_header pcap_header = {
 	.magic = 0xa1b23c4d,
 	.major = 2,
 	.minor = 4,
-	.snaplen = MAX_RECORD,
-	.linktype = 247,
+	.snaplen = sizeof(struct erf_header) + MAX_PACKET,
+	.linktype = LINKTYPE_ERF,
 };
 
 /* An open file. Bytes from head to tail wait to be read, both counted modulo BUFFER. */
@@ -50,6 +75,7 @@ struct pcap {
 	struct port *port;		/* NULL: gone */
 	struct waitq readers;
 	uint64_t head, tail;
+	unsigned int lost;		/* packets since the last record */
 	char *buf;
 };
 
@@ -78,28 +104,41 @@ static size_t take_bytes(struct pcap *pcap, void *data, size_t size)
 	return len;
 }
 
+/* Time and lengths of a packet, of which len bytes are in the record. */
+static void record_head(struct record *rec, size_t wire_len, size_t len)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	rec->pcap.sec = now.tv_sec;
+	rec->pcap.nsec = now.tv_nsec;
+	rec->pcap.wire_len = sizeof(rec->erf) + wire_len;
+	rec->pcap.len = sizeof(rec->erf) + len;
+	rec->erf.time = htole64((uint64_t)now.tv_sec << 32 |
+				((uint64_t)now.tv_nsec << 32) / 1000000000);
+	rec->erf.len = htobe16(sizeof(rec->erf) + len);
+	rec->erf.wire_len = htobe16(wire_len);
+}
+
 static void pcap_packet(struct tap *tap, const struct packet *pkt, bool out)
 {
 	struct pcap *pcap = (struct pcap *)tap;
-	struct {
-		struct pcap_record record;
-		uint8_t data[MAX_RECORD - sizeof(struct pcap_record)];
-	} rec;
-	struct timespec now;
+	struct record rec;
 	size_t len;
 
-	(void)out;
 	if (BUFFER - (pcap->tail - pcap->head) < sizeof(rec)) {
 		pcap->file->ibfs->fs->pcap_dropped++;
+		pcap->lost++;
 		return;
 	}
 	len = packet_wire_image(pkt, rec.data, sizeof(rec.data));
-	clock_gettime(CLOCK_REALTIME, &now);
-	rec.record.sec = now.tv_sec;
-	rec.record.nsec = now.tv_nsec;
-	rec.record.wire_len = len;
-	rec.record.len = len < sizeof(rec.data) ? len : sizeof(rec.data);
-	put_bytes(pcap, &rec, sizeof(rec.record) + rec.record.len);
+	rec.erf.type = ERF_INFINIBAND;
+	rec.erf.flags = ERF_VARYING | (out ? ERF_OUT : 0) | (pkt->bad_crc ? ERF_RX_ERROR : 0) |
+			(len > sizeof(rec.data) ? ERF_TRUNCATED : 0);
+	rec.erf.lost = htobe16(pcap->lost < UINT16_MAX ? pcap->lost : UINT16_MAX);
+	pcap->lost = 0;
+	record_head(&rec, len, len < sizeof(rec.data) ? len : sizeof(rec.data));
+	put_bytes(pcap, &rec, sizeof(rec.pcap) + rec.pcap.len);
 	task_queue(pcap->file->ibfs->tasks, &pcap->task);
 }
 
