@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <ibfs/ibfs.h>
@@ -54,7 +55,7 @@ static char *__attribute__((format(printf, 1, 2))) format(const char *fmt, ...)
 	return text;
 }
 
-/* --- which tree --- */
+/* --- trees that are mounted --- */
 
 /* mountinfo writes space, tab, newline and backslash as \ooo. */
 static void unescape(char *text)
@@ -92,10 +93,10 @@ static char *tree_of_line(char *line, const char **dev)
 	return word[4];
 }
 
-/* The one tree that is mounted. */
-static char *find_tree(void)
+/* Calls fn for each tree that is mounted. */
+static void for_each_tree(void (*fn)(void *ctx, const char *path, const char *dev), void *ctx)
 {
-	char *line = NULL, *found = NULL, *found_dev = NULL, *path;
+	char *line = NULL, *path;
 	const char *dev;
 	size_t size = 0;
 	FILE *file;
@@ -105,20 +106,59 @@ static char *find_tree(void)
 		die(EXIT_FAILED, "/proc/self/mountinfo: %s", strerror(errno));
 	while (getline(&line, &size, file) > 0) {
 		path = tree_of_line(line, &dev);
-		if (!path || (found && !strcmp(dev, found_dev)))
-			continue;
-		if (found)
-			die(EXIT_FAILED, "several trees are mounted (%s, %s): choose with -m",
-			    found, path);
-		found = format("%s", path);
-		found_dev = format("%s", dev);
+		if (path)
+			fn(ctx, path, dev);
 	}
 	free(line);
-	free(found_dev);
 	fclose(file);
-	if (!found)
+}
+
+struct found {
+	char *path, *dev;
+};
+
+static void found_tree(void *ctx, const char *path, const char *dev)
+{
+	struct found *found = ctx;
+
+	if (found->dev && strcmp(found->dev, dev))
+		die(EXIT_FAILED, "several trees are mounted (%s, %s): choose with -m",
+		    found->path, path);
+	if (found->dev)
+		return;
+	found->path = format("%s", path);
+	found->dev = format("%s", dev);
+}
+
+/* The one tree that is mounted. */
+static char *find_tree(void)
+{
+	struct found found = { 0 };
+
+	for_each_tree(found_tree, &found);
+	if (!found.path)
 		die(EXIT_FAILED, "no ibfs is mounted here: start one with ibfs(8), or use -m");
-	return found;
+	free(found.dev);
+	return found.path;
+}
+
+/* A namespace keeps what is mounted in it: other trees' unmounting must not wait for this one. */
+static void leave_tree(void *ctx, const char *path, const char *dev)
+{
+	if (strcmp(ctx, dev))
+		umount2(path, MNT_DETACH);
+}
+
+static void leave_other_trees(int tree)
+{
+	struct stat st;
+	char *dev;
+
+	if (fstat(tree, &st))
+		return;
+	dev = format("%u:%u", major(st.st_dev), minor(st.st_dev));
+	for_each_tree(leave_tree, dev);
+	free(dev);
 }
 
 static int open_path(const char *path)
@@ -392,6 +432,7 @@ int main(int argc, char **argv)
 		die(EXIT_FAILED, "%s: %s", mnt, strerror(errno));
 	new_namespace();
 	tree = open_tree_root(path);
+	leave_other_trees(tree);
 	setup_dev(tree);
 	setup_sys(tree);
 	preload(library);
