@@ -233,7 +233,11 @@ static void test_tables(void)
 
 static void test_forwarding(void)
 {
-	struct smp_switch_info info;
+	union {
+		struct smp_switch_info info;
+		uint8_t bytes[64];
+	} sw = { 0 };
+	struct smp_switch_info *info = &sw.info;
 	uint8_t data[64], back[64];
 	__be16 *words = (__be16 *)data;
 
@@ -263,21 +267,21 @@ static void test_forwarding(void)
 	CHECK_EQ(get(UMAD_SM_ATTR_MCAST_FT, 1U << 28, "1", NULL), MAD_BAD_VALUE);
 	CHECK_EQ(get(UMAD_SM_ATTR_MCAST_FT, 0x1ff, "1", NULL), MAD_BAD_VALUE);
 
-	CHECK_EQ(get(UMAD_SM_ATTR_SWITCH_INFO, 0, "1", &info), MAD_OK);
-	CHECK_EQ(be16toh(info.lft_cap), 0xc000);
-	CHECK_EQ(be16toh(info.rft_cap), 0);
-	info.lft_top = htobe16(0x100);
-	info.life_change = 5 << 3;
+	CHECK_EQ(get(UMAD_SM_ATTR_SWITCH_INFO, 0, "1", &sw), MAD_OK);
+	CHECK_EQ(be16toh(info->lft_cap), 0xc000);
+	CHECK_EQ(be16toh(info->rft_cap), 0);
+	info->lft_top = htobe16(0x100);
+	info->life_change = 5 << 3;
 	t.s[0]->sw->port_state_change = true;
-	CHECK_EQ(set(UMAD_SM_ATTR_SWITCH_INFO, 0, "1", &info), MAD_OK);
+	CHECK_EQ(set(UMAD_SM_ATTR_SWITCH_INFO, 0, "1", &sw), MAD_OK);
 	CHECK(t.s[0]->sw->port_state_change);
 	CHECK_EQ(t.s[0]->sw->lft_top, 0x100);
 	CHECK_EQ(t.s[0]->sw->life_time, 5);
-	info.life_change |= SWI_STATE_CHANGE;
-	CHECK_EQ(set(UMAD_SM_ATTR_SWITCH_INFO, 0, "1", &info), MAD_OK);
+	info->life_change |= SWI_STATE_CHANGE;
+	CHECK_EQ(set(UMAD_SM_ATTR_SWITCH_INFO, 0, "1", &sw), MAD_OK);
 	CHECK(!t.s[0]->sw->port_state_change);
-	info.lft_top = htobe16(0xc000);
-	CHECK_EQ(set(UMAD_SM_ATTR_SWITCH_INFO, 0, "1", &info), MAD_BAD_VALUE);
+	info->lft_top = htobe16(0xc000);
+	CHECK_EQ(set(UMAD_SM_ATTR_SWITCH_INFO, 0, "1", &sw), MAD_BAD_VALUE);
 }
 
 static void test_mft_positions(void)
