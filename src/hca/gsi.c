@@ -11,6 +11,8 @@
 #include "hca/mad.h"
 #include "hca/smp.h"
 
+#define QPN_MASK	0xffffff
+
 static enum mad_verdict gsi_process(struct port *end, struct mad_hdr *hdr)
 {
 	if (hdr->method & UMAD_METHOD_RESP_MASK)
@@ -47,7 +49,7 @@ void gsi_recv(struct port *end_port, struct packet *pkt)
 
 	if (!mad_linear(pkt) || !mad_view(pkt, &view))
 		return;
-	if ((be32toh(view.bth->dqpn) & 0xffffff) != 1 || !gsi_keys_ok(end_port, &view))
+	if ((be32toh(view.bth->dqpn) & QPN_MASK) != 1 || !gsi_keys_ok(end_port, &view))
 		return;
 	switch (gsi_process(end_port, view.mad)) {
 	case MAD_ANSWER:
@@ -64,11 +66,9 @@ void gsi_recv(struct port *end_port, struct packet *pkt)
 
 static void sim_recv(struct port *port, struct packet *pkt)
 {
-	struct mad_view view;
+	const struct bth *bth = packet_bth(pkt);
 
-	if (!mad_linear(pkt) || !mad_view(pkt, &view))
-		return;
-	switch (be32toh(view.bth->dqpn) & 0xffffff) {
+	switch (bth ? be32toh(bth->dqpn) & QPN_MASK : QPN_MASK) {
 	case 0:
 		smi_recv(port, pkt);
 		break;
