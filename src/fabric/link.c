@@ -125,7 +125,7 @@ static int add_link(struct fabric *fabric, struct link *link)
 
 	if (!(num & (num - 1))) {
 		size_t size = num ? 2 * num : 1;
-		struct link **links = realloc(fabric->links, size * sizeof(*links));
+		struct link **links = reallocarray(fabric->links, size, sizeof(struct link *));
 
 		if (!links)
 			return -ENOMEM;

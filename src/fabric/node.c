@@ -144,7 +144,7 @@ static bool add_node(struct fabric *fabric, struct node *node)
 
 	if (!(num & (num - 1))) {
 		size_t size = num ? 2 * num : 1;
-		struct node **nodes = realloc(fabric->nodes, size * sizeof(*nodes));
+		struct node **nodes = reallocarray(fabric->nodes, size, sizeof(struct node *));
 
 		if (!nodes)
 			return false;

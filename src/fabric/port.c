@@ -18,7 +18,6 @@
 #define PKEY_FULL		0x8000
 #define VL_MGMT			15
 #define VLARB_BLOCKS		4
-#define VLARB_ENTRIES		32
 
 #define CAP_MASK_END_PORT	(IBV_PORT_NOTICE_SUP | IBV_PORT_TRAP_SUP | \
 				 IBV_PORT_AUTO_MIGR_SUP | IBV_PORT_SL_MAP_SUP | \
@@ -219,7 +218,7 @@ static void vlarb_default(const struct port *port, unsigned int block, uint8_t t
 	unsigned int vls = data_vls(port->vl_cap);
 
 	memset(table, 0, 64);
-	for (unsigned int i = 0; block == 0 && i < vls; i++) {
+	for (size_t i = 0; block == 0 && i < vls; i++) {
 		table[2 * i] = i;
 		table[2 * i + 1] = 1;
 	}
