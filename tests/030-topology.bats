@@ -286,6 +286,16 @@ port()
 	ctest topology fuzz "$TOP/conf/fat-tree.net" 3 5000
 }
 
-@test "nodes and links of a configuration, and the default fabric" {
-	ctest topology conf
+@test "the default fabric" {
+	ctest topology default
+}
+
+@test "names that the format can't hold are written as ibnetdiscover's" {
+	ctest topology names >"$TMP/1"
+	ctest topology dump "$TMP/1" >"$TMP/2"
+	show "$TMP/2"
+	port S-0000000000200000 1 ' to=H-0000000000100000\[1\]'
+	port S-0000000000200000 4 ' to=m#h\[1\]'
+	port S-0000000000200000 6 ' to=k l\[1\]'
+	[ "$(ctest topology load "$TMP/1")" = "8 nodes, 7 links, 7 up" ]
 }

@@ -342,16 +342,7 @@ int topology_load_stream(struct fabric *fabric, FILE *in, const char *name, char
 /* The live fabric in the same format, as ibnetdiscover prints it. */
 void topology_dump(struct fabric *fabric, FILE *out);
 
-/*
- * Nodes and links that are written out in the configuration. desc NULL: the
- * id. A port number 0: the first that is free. NULL or -errno, and a line in
- * *err without file and line, which the caller knows and frees.
- */
-struct node *topology_add_node(struct fabric *fabric, enum node_type type, const char *id,
-			       const char *desc, unsigned int num_ports, char **err);
-int topology_link(struct fabric *fabric, const char *a, unsigned int port_a,
-		  const char *b, unsigned int port_b, char **err);
-/* What there is without configuration: one-port CAs "rxe0" and "rxe1" on "switch". */
+/* What there is without configuration: one-port CAs "rxe0" and "rxe1" on "switch". -errno */
 int fabric_default(struct fabric *fabric);
 
 /*

@@ -17,12 +17,32 @@ struct dump {
 	char prefix[TOPO_PREFIX_MAX + 1];
 };
 
-/* The part of an id before '#', or 0. */
+/* Configurations and fabric/ctl may give names that the format can't hold. */
+static bool fits_format(const char *id)
+{
+	const char *sep = strchr(id, '#'), *s;
+
+	for (s = id; *s; s++)
+		if (iscntrl((unsigned char)*s) || *s == '"' || *s == '@')
+			return false;
+	if (sep)
+		return sep != id && sep - id <= TOPO_PREFIX_MAX && sep[1] && !strchr(sep + 1, '#');
+	return true;
+}
+
+/* The length of a module's name in front of '#', or 0. */
 static size_t prefix_len(const struct node *node)
 {
 	const char *sep = strchr(node->id, '#');
 
-	return sep && sep - node->id <= TOPO_PREFIX_MAX ? sep - node->id : 0;
+	return sep && fits_format(node->id) ? sep - node->id : 0;
+}
+
+static bool same_module(const struct node *a, const struct node *b)
+{
+	size_t len = prefix_len(a);
+
+	return prefix_len(b) == len && !strncmp(a->id, b->id, len);
 }
 
 static bool links_by_command(const struct port *port)
@@ -57,11 +77,16 @@ static void put_prefix(struct dump *dump, const struct node *node)
 	fprintf(dump->out, "\nmodule=\"%s\"\n", dump->prefix);
 }
 
-static const char *own_id(const struct node *node)
+/* In quotes, without the module's name in records of the same module. */
+static void put_id(struct dump *dump, const struct node *node, bool is_near)
 {
-	size_t len = prefix_len(node);
+	static const char letters[] = { [NODE_CA] = 'H', [NODE_SWITCH] = 'S', [NODE_ROUTER] = 'R' };
+	size_t len = is_near ? prefix_len(node) : 0;
 
-	return node->id + (len ? len + 1 : 0);
+	if (fits_format(node->id))
+		fprintf(dump->out, "\"%s\"", node->id + (len ? len + 1 : 0));
+	else
+		fprintf(dump->out, "\"%c-%016" PRIx64 "\"", letters[node->type], node->guid);
 }
 
 static void put_ids(struct dump *dump, const struct node *node)
@@ -76,8 +101,10 @@ static void put_switch(struct dump *dump, const struct node *node)
 	const struct port *port0 = &node->ports[0];
 
 	put_ids(dump, node);
-	fprintf(dump->out, "switchguid=0x%" PRIx64 "(%" PRIx64 ")\nSwitch\t%u \"%s\"\t\t# ",
-		node->guid, port0->guid, node->num_ports, own_id(node));
+	fprintf(dump->out, "switchguid=0x%" PRIx64 "(%" PRIx64 ")\nSwitch\t%u ", node->guid,
+		port0->guid, node->num_ports);
+	put_id(dump, node, true);
+	fputs("\t\t# ", dump->out);
 	put_desc(dump, node);
 	fprintf(dump->out, " %s port 0 lid %u lmc %u\n",
 		node->sw->enhanced_port0 ? "enhanced" : "base", port0->lid, port0->lmc);
@@ -88,8 +115,10 @@ static void put_endnode(struct dump *dump, const struct node *node)
 	bool router = node->type == NODE_ROUTER;
 
 	put_ids(dump, node);
-	fprintf(dump->out, "%sguid=0x%" PRIx64 "\n%s\t%u \"%s\"\t\t# ", router ? "rt" : "ca",
-		node->guid, router ? "Rt" : "Ca", node->num_ports, own_id(node));
+	fprintf(dump->out, "%sguid=0x%" PRIx64 "\n%s\t%u ", router ? "rt" : "ca", node->guid,
+		router ? "Rt" : "Ca", node->num_ports);
+	put_id(dump, node, true);
+	fputs("\t\t# ", dump->out);
 	put_desc(dump, node);
 	putc('\n', dump->out);
 }
@@ -106,10 +135,9 @@ static void put_switch_port(struct dump *dump, struct port *port)
 {
 	struct port *peer = port->peer;
 
-	fprintf(dump->out, "[%u]\t\"%s\"[%u]", port->num,
-		prefix_len(port->node) == prefix_len(peer->node) &&
-		!strncmp(port->node->id, peer->node->id, prefix_len(peer->node)) ?
-			own_id(peer->node) : peer->node->id, peer->num);
+	fprintf(dump->out, "[%u]\t", port->num);
+	put_id(dump, peer->node, same_module(port->node, peer->node));
+	fprintf(dump->out, "[%u]", peer->num);
 	if (peer->node->type != NODE_SWITCH)
 		fprintf(dump->out, "(%" PRIx64 ") ", peer->guid);
 	fputs("\t\t# ", dump->out);
@@ -121,10 +149,9 @@ static void put_end_port(struct dump *dump, struct port *port)
 {
 	struct port *peer = port->peer;
 
-	fprintf(dump->out, "[%u](%" PRIx64 ") \t\"%s\"[%u]", port->num, port->guid,
-		prefix_len(port->node) == prefix_len(peer->node) &&
-		!strncmp(port->node->id, peer->node->id, prefix_len(peer->node)) ?
-			own_id(peer->node) : peer->node->id, peer->num);
+	fprintf(dump->out, "[%u](%" PRIx64 ") \t", port->num, port->guid);
+	put_id(dump, peer->node, same_module(port->node, peer->node));
+	fprintf(dump->out, "[%u]", peer->num);
 	if (peer->node->type != NODE_SWITCH)
 		fprintf(dump->out, " (%" PRIx64 ") ", peer->guid);
 	fprintf(dump->out, "\t\t# lid %u lmc %u ", port->lid, port->lmc);
@@ -165,8 +192,11 @@ static void put_commands(struct dump *dump, const struct fabric *fabric)
 		if (*dump->prefix)
 			fputs("\nmodule=\"\"\n", dump->out);
 		*dump->prefix = '\0';
-		fprintf(dump->out, "do Link \"%s\"[%u] \"%s\"[%u]\n", link->a->node->id,
-			link->a->num, link->b->node->id, link->b->num);
+		fputs("do Link ", dump->out);
+		put_id(dump, link->a->node, false);
+		fprintf(dump->out, "[%u] ", link->a->num);
+		put_id(dump, link->b->node, false);
+		fprintf(dump->out, "[%u]\n", link->b->num);
 	}
 }
 
