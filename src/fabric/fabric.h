@@ -120,18 +120,18 @@ enum {
 
 /* SwitchInfo, 14.2.5.4, and the tables that it sizes */
 struct switch_info {
-	uint16_t lft_cap, mft_cap;
-	uint16_t lft_top;		/* DLIDs above it are discarded: who routes sets it */
-	uint8_t default_port, default_mcast_primary, default_mcast_not_primary;
-	uint8_t life_time;
-	bool port_state_change, enhanced_port0;
-	uint16_t mcast_top;		/* 0: as many MLIDs as mft_cap says */
-	uint16_t part_enforce_cap;
-	uint32_t lft_size;		/* entries allocated, a multiple of 64 */
 	uint8_t *lft;			/* lid -> port, 255: none */
+	uint32_t lft_size;		/* entries allocated, a multiple of 64 */
+	uint16_t lft_top;		/* DLIDs above it are discarded: who routes sets it */
+	uint16_t lft_cap, mft_cap;
+	uint16_t mcast_top;		/* 0: as many MLIDs as mft_cap says */
 	uint32_t mft_size;		/* MLIDs allocated */
 	unsigned int mft_words;		/* 32-bit words per MLID */
 	uint32_t *mft;			/* mlid - 0xc000 -> port mask, bit 0 = port 0 */
+	uint8_t default_port, default_mcast_primary, default_mcast_not_primary;
+	uint8_t life_time;
+	bool port_state_change, enhanced_port0;
+	uint16_t part_enforce_cap;
 };
 
 /* What a node's owner (hca/) does. Chosen at creation; may change when it becomes a device. */
@@ -159,22 +159,22 @@ enum {				/* port_event()'s events */
 	PORT_EV_REMOVED		= 1 << 7,
 };
 
-struct node {
-	struct fabric *fabric;
-	char *id;			/* unique: the topology file's node id */
-	char desc[65];
-	enum node_type type;
-	uint8_t num_ports;		/* external ones */
-	uint8_t num_pkeys;		/* per end port; 32 unless said */
-	uint16_t num_guids;		/* GUIDCap of end ports; 32 unless said */
-	unsigned int index;		/* in order of creation */
-	uint64_t guid, sysimg_guid;
-	uint32_t vendor_id, revision;
-	uint16_t device_id;
+struct node {			/* what forwarding needs first */
 	struct port *ports;		/* 0..num_ports; [0] is a switch's port 0, else unused */
 	struct switch_info *sw;		/* NULL unless a switch */
 	const struct node_ops *ops;
 	void *priv;			/* of ops' owner: struct hca for a device */
+	struct fabric *fabric;
+	enum node_type type;
+	unsigned int index;		/* in order of creation */
+	uint8_t num_ports;		/* external ones */
+	uint8_t num_pkeys;		/* per end port; 32 unless said */
+	uint16_t num_guids;		/* GUIDCap of end ports; 32 unless said */
+	uint16_t device_id;
+	uint64_t guid, sysimg_guid;
+	uint32_t vendor_id, revision;
+	char *id;			/* unique: the topology file's node id */
+	char desc[65];
 	UT_hash_handle hh_id, hh_guid;
 };
 
