@@ -202,7 +202,7 @@ start_opensm()
 	guid=0x$(cut -d: -f5- "$MNT/$dev"/[0-9]*/gids/0 | tr -d :)
 	mkdir -p "$IBFS_DIR/$name"
 	OSM_TMP_DIR=$IBFS_DIR/$name OSM_CACHE_DIR=$IBFS_DIR/$name \
-		spawn "$name" ib opensm -g "$guid" -f "$IBFS_DIR/$name.osm.log" "$@"
+		spawn "$name" ib opensm -d 2 -g "$guid" -f "$IBFS_DIR/$name.osm.log" "$@"
 	wait_for -t 60 file_has "$IBFS_DIR/$name.osm.log" "SUBNET UP"
 }
 
