@@ -128,6 +128,22 @@ static void test_corrupt(void)
 	CHECK_EQ(bed.b->ports[1].cnt.rcv_pkts, 10);
 	CHECK_EQ(bed.b->ports[1].cnt.rcv_errors, 10);
 	CHECK_EQ(bed.b->ports[1].cnt.symbol_errors, 10);
+	/* The ninth in a row was more than LocalPhyErrors allows. */
+	CHECK(seen_of(bed.b)->events & PORT_EV_INTEGRITY);
+	test_free(bed.fabric);
+}
+
+/* Good packets make up for spoilt ones: one in four stays below the threshold, three don't. */
+static void test_integrity(void)
+{
+	struct bed bed = new_bed(&(struct fault_conf){ .corrupt = 0.25, .seed = 11 });
+
+	bed.b->ports[1].phy_errors = 15;
+	send_many(&bed, PACKETS);
+	CHECK(!(seen_of(bed.b)->events & PORT_EV_INTEGRITY));
+	CHECK_EQ(link_set_faults(bed.link, &(struct fault_conf){ .corrupt = 0.75, .seed = 11 }), 0);
+	send_many(&bed, PACKETS);
+	CHECK(seen_of(bed.b)->events & PORT_EV_INTEGRITY);
 	test_free(bed.fabric);
 }
 
@@ -319,6 +335,7 @@ int main(int argc, char **argv)
 		{ "drop", test_drop },
 		{ "rate", test_rate },
 		{ "corrupt", test_corrupt },
+		{ "integrity", test_integrity },
 		{ "duplicate", test_duplicate },
 		{ "reorder", test_reorder },
 		{ "delay", test_delay },

@@ -180,14 +180,12 @@ static void test_training(void)
 	CHECK_EQ(b.p->width_active, WIDTH_4X);
 	CHECK_EQ(b.p->speed_ext_active, SPEED_EDR);
 	CHECK_EQ(b.p->speed_active, SPEED_QDR);
-	CHECK_EQ(port_rate_mbps(b.p), 100000);
 	CHECK_EQ(b.p->neighbor_mtu, IBV_MTU_4096);
 
 	/* The best that both can and may. */
 	b.q->speed_ext_enabled = SPEED_FDR | SPEED_HDR;
 	port_retrain(b.q);
 	CHECK_EQ(b.p->speed_ext_active, SPEED_FDR);
-	CHECK_EQ(port_rate_mbps(b.p), 56000);
 	b.q->speed_ext_enabled = 0;
 	b.p->width_supported = b.p->width_enabled = WIDTH_1X | WIDTH_2X | WIDTH_12X;
 	b.q->width_supported = b.q->width_enabled = 31;
@@ -196,7 +194,7 @@ static void test_training(void)
 	port_retrain(b.q);
 	CHECK_EQ(b.q->width_active, WIDTH_12X);
 	CHECK_EQ(b.q->speed_ext_active, 0);
-	CHECK_EQ(port_rate_mbps(b.q), 120000);
+	CHECK_EQ(b.q->speed_active, SPEED_QDR);
 	CHECK_EQ(b.p->neighbor_mtu, IBV_MTU_1024);
 	CHECK_EQ(b.q->oper_vls, 2);
 	/* Extended speeds alone, XDR. */
@@ -206,7 +204,9 @@ static void test_training(void)
 	b.q->speed_enabled = SPEED_DDR;
 	b.p->width_enabled = WIDTH_2X;
 	port_retrain(b.p);
-	CHECK_EQ(port_rate_mbps(b.p), 400000);
+	CHECK_EQ(b.p->speed_ext_active, SPEED_XDR);
+	CHECK_EQ(b.p->speed_active, SPEED_QDR);
+	CHECK_EQ(b.p->width_active, WIDTH_2X);
 	/* Nothing in common: both poll. */
 	b.q->speed_ext_enabled = 0;
 	port_retrain(b.q);
@@ -214,7 +214,8 @@ static void test_training(void)
 	CHECK_EQ(b.p->phys_state, PHYS_POLLING);
 	b.q->speed_enabled = SPEED_SDR;
 	port_retrain(b.q);
-	CHECK_EQ(port_rate_mbps(b.p), 5000);
+	CHECK_EQ(b.p->speed_ext_active, 0);
+	CHECK_EQ(b.p->speed_active, SPEED_SDR);
 	test_free(b.fabric);
 }
 

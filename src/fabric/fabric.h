@@ -83,6 +83,7 @@ struct port {
 	uint8_t mtu_cap, neighbor_mtu;	/* 1..5: 256..4096 */
 	uint8_t vl_cap, oper_vls;	/* 1..5: VL0, 0-1, 0-3, 0-7, 0-14 */
 	uint8_t part_enforce;		/* PART_* */
+	uint8_t phy_errors_now;		/* spoilt packets less good ones since, 7.12.2 */
 	struct port_counters cnt;
 
 	uint64_t guid;			/* end ports; a switch's external ports: 0 */
@@ -157,6 +158,7 @@ enum {				/* port_event()'s events */
 	PORT_EV_REREGISTER	= 1 << 5,
 	PORT_EV_CAPMASK		= 1 << 6,	/* or node description: trap 144 */
 	PORT_EV_REMOVED		= 1 << 7,
+	PORT_EV_INTEGRITY	= 1 << 8,	/* LocalPhyErrors exceeded: trap 129 */
 };
 
 struct node {			/* what forwarding needs first */
@@ -272,8 +274,6 @@ static inline bool port_has_lid(const struct port *port, uint16_t lid)
 {
 	return port->lid && (unsigned int)lid - port->lid < 1U << port->lmc;
 }
-/* Active data rate, Mbit/s of payload lines as sysfs counts it (4X QDR 40000, 4X EDR 100000). */
-unsigned int port_rate_mbps(const struct port *port);
 
 /*
  * Send a packet out of a port, LRH pushed, pkt->vl chosen. The peer's node gets

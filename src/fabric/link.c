@@ -342,16 +342,28 @@ static bool is_for(const struct port *port, const struct packet *pkt)
 	return port_has_lid(port, dlid);
 }
 
+/* A spoilt packet; too many of them for the good ones between are a matter for the SM (7.12.2). */
+static void receive_bad(struct port *in)
+{
+	in->cnt.symbol_errors++;
+	in->cnt.rcv_errors++;
+	if (in->phy_errors_now++ < in->phy_errors)
+		return;
+	in->phy_errors_now = 0;
+	port_event(in, PORT_EV_INTEGRITY);
+}
+
 void port_receive(struct port *in, struct packet *pkt)
 {
 	if (in->taps)
 		taps_feed(in, pkt, false);
 	count_recv(in, pkt);
 	if (pkt->bad_crc) {
-		in->cnt.symbol_errors++;
-		in->cnt.rcv_errors++;
+		receive_bad(in);
 		return;
 	}
+	if (in->phy_errors_now)
+		in->phy_errors_now--;
 	if (!accepts(in, pkt))
 		return;
 	if (in->node->sw)

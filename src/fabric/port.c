@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A port by itself: its tables, which exist only once they were written, what
- * it reports, and its rate. The state machine, which needs the other end, is in
- * link.c. IBA 14.2.5.6 to 14.2.5.9, 10.9.
+ * A port by itself: its tables, which exist only once they were written, and
+ * what it reports. The state machine, which needs the other end, is in link.c. IBA 14.2.5.6 to 14.2.5.9, 10.9.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -250,41 +249,4 @@ int port_set_vlarb(struct port *port, unsigned int block, const uint8_t table[64
 	}
 	memcpy(port->vlarb[block], table, sizeof(port->vlarb[block]));
 	return 0;
-}
-
-/* Mbit/s of one lane as Linux's sysfs counts them, by bit of the speed's mask. */
-static const unsigned int lane_mbps[] = { 2500, 5000, 10000 };
-static const unsigned int lane_ext_mbps[] = { 14000, 25000, 50000, 100000, 200000 };
-
-static unsigned int lanes(unsigned int width)
-{
-	static const struct {
-		uint8_t mask, lanes;
-	} widths[] = {
-		{ WIDTH_12X, 12 }, { WIDTH_8X, 8 }, { WIDTH_4X, 4 }, { WIDTH_2X, 2 },
-	};
-
-	for (unsigned int i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
-		if (width & widths[i].mask)
-			return widths[i].lanes;
-	return 1;
-}
-
-/* The entry of a table that belongs to a mask's highest bit. */
-static unsigned int of_highest(const unsigned int *table, unsigned int num, unsigned int mask)
-{
-	while (--num && !(mask & 1U << num))
-		;
-	return table[num];
-}
-
-unsigned int port_rate_mbps(const struct port *port)
-{
-	unsigned int lane;
-
-	if (port->speed_ext_active)
-		lane = of_highest(lane_ext_mbps, 5, port->speed_ext_active);
-	else
-		lane = of_highest(lane_mbps, 3, port->speed_active);
-	return lanes(port->width_active) * lane;
 }

@@ -240,6 +240,8 @@ void sma_port_event(struct port *port, unsigned int events)
 
 	if (events & PORT_EV_CAPMASK)
 		sma_local_change(end, 0);
+	if (events & PORT_EV_INTEGRITY)
+		sma_port_fault(port, FAULT_LINK_INTEGRITY);
 	if (!(events & PORT_EV_STATE) || port == end || port->state > PORT_INIT)
 		return;
 	if (agents && agents->sma && agents->sma->setting == port)
