@@ -12,6 +12,7 @@
  * Helpers see only a job's own copies; what they find is used in the loop.
  */
 #include <errno.h>
+#include <ev.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -24,7 +25,12 @@
 
 #define MESSAGE_MAX	(256U << 20)	/* bytes of one write; an SA has no use for so much */
 
-/* A helper may write to the caller's memory only while the caller waits for it. */
+/*
+ * A helper may write to the caller's memory only while the caller waits for it;
+ * a caller that gives up meanwhile waits for the helper, but not for ever.
+ */
+#define PATIENCE	1.0		/* seconds */
+
 enum { JOB_LOOKS, JOB_WRITES, JOB_CANCELLED };
 
 struct umad_job {
@@ -41,6 +47,7 @@ struct umad_job {
 	/* a read's header and first segment; a write's message */
 	uint8_t *data;
 	size_t len;
+	ev_timer patience;		/* runs when cancelled too late */
 	/* what the helper found */
 	int err;
 	struct client_buf buf;
@@ -127,25 +134,43 @@ static void job_free(struct job *base)
 /* The loop is done with it, the helper may not be. */
 static void detach(struct umad_job *job)
 {
+	ev_timer_stop(job->job.ibfs->loop, &job->patience);
 	DL_DELETE(job->uf->jobs, job);
 	if (job->mad)
 		umad_requeue(job->uf, job->mad);
 	job->mad = NULL;
 }
 
-static bool cancel_job(struct fs_req *req)
+static void give_up(struct umad_job *job)
 {
-	struct umad_job *job = req->priv;
 	struct umad_file *uf = job->uf;
-	int state = JOB_LOOKS;
+	struct fs_req *req = job->req;
 
-	if (!atomic_compare_exchange_strong(&job->state, &state, JOB_CANCELLED))
-		return false;
 	detach(job);
 	offload_disown(&job->job);
 	fs_reply(req, -EINTR, NULL, 0);
 	umad_serve(uf);
-	return true;
+}
+
+/* The helper hangs in a page of the caller's that never comes: a kill must not wait for it. */
+static void on_patience(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+	(void)loop;
+	(void)revents;
+	give_up(timer->data);
+}
+
+static bool cancel_job(struct fs_req *req)
+{
+	struct umad_job *job = req->priv;
+	int state = JOB_LOOKS;
+
+	if (atomic_compare_exchange_strong(&job->state, &state, JOB_CANCELLED)) {
+		give_up(job);
+		return true;
+	}
+	ev_timer_start(req->ibfs->loop, &job->patience);
+	return false;
 }
 
 static struct umad_job *job_new(struct umad_file *uf, struct fs_req *req, size_t size, size_t len)
@@ -167,6 +192,8 @@ static struct umad_job *job_new(struct umad_file *uf, struct fs_req *req, size_t
 	job->job.pid = req->cred.pid;
 	job->job.uid = req->cred.uid;
 	job->job.disowned = job_free;
+	ev_timer_init(&job->patience, on_patience, PATIENCE, 0.);
+	job->patience.data = job;
 	return job;
 }
 
