@@ -73,6 +73,11 @@ PAIR='Ca 1 "a"\n[1] "b"[1]\n\nCa 1 "b"\n[1] "a"[1]\n'
 		'Switch 1 "a"\n[1] "b"[1](78)\nCa 1 "b"\n[1](79) "a"[1]\n'
 }
 
+@test "no port has GUID 0, and messages hold no control characters" {
+	wrong 2 "\"a\"\[1\]: expected a GUID other than 0" 'caguid=0xffffffffffffffff\nCa 1 "a"\n'
+	wrong 2 "expected a record of node \"b\?\[7m\", found none" 'Ca 1 "a"\n[1] "b\033[7m"[1]\n'
+}
+
 @test "settings" {
 	wrong 1 "GUID: expected a number, found 'x'" 'caguid=x\n'
 	wrong 1 "GUID: expected 1 to 18446744073709551615, found '0'" 'caguid=0\n'

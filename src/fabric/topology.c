@@ -5,6 +5,7 @@
  */
 #include "fabric/topology.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -51,6 +52,14 @@ char *topo_strdup(struct topo *topo, const char *text)
 	return copy ? memcpy(copy, text, size) : NULL;
 }
 
+/* What stands in a file must neither break the message's line nor reach a terminal raw. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if (iscntrl((unsigned char)*text))
+			*text = '?';
+}
+
 static int fail_va(struct topo *topo, struct topo_place place, const char *fmt, va_list ap)
 {
 	char *what;
@@ -59,6 +68,8 @@ static int fail_va(struct topo *topo, struct topo_place place, const char *fmt, 
 		return topo_nomem(topo);
 	if (asprintf(topo->err, "%s:%u: %s", place.file, place.line, what) < 0)
 		*topo->err = NULL;
+	else
+		make_printable(*topo->err);
 	free(what);
 	return -EINVAL;
 }

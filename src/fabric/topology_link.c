@@ -158,6 +158,10 @@ static int check_sorted(struct topo *topo, struct port *const *ports, size_t num
 	struct topo_place place;
 	size_t i;
 
+	/* The last GUID plus a port's number is none. */
+	if (num && !ports[0]->guid)
+		return topo_fail_at(topo, guid_place(topo, ports[0]), "\"%s\"[%u]: expected a GUID "
+				    "other than 0", ports[0]->node->id, ports[0]->num);
 	for (i = 1; i < num; i++) {
 		if (ports[i]->guid != ports[i - 1]->guid)
 			continue;
