@@ -753,6 +753,37 @@ static void test_response_timeout(void)
 	client_close(&b);
 }
 
+static void no_wake(struct textring_reader *reader)
+{
+	(void)reader;
+}
+
+/* Why something failed is told in words. */
+static void test_reasons(void)
+{
+	struct textring_reader reader = { .wake = no_wake };
+	struct client a = { 0 }, b = { 0 };
+	struct mad_reg reg = reg_of(1, CLASS_VENDOR, 1);
+	struct umad_vendor_packet mad = vendor_mad(UMAD_METHOD_SEND, 1);
+	struct mad_addr to = addr_of("rxe1", 1);
+	const char *line;
+
+	textring_attach(t.ibfs.errors, &reader, false);
+	reg_method(&reg, UMAD_METHOD_GET);
+	CHECK(!try_reg(&a, reg));
+	CHECK(try_reg(&b, reg) == -EINVAL);
+	line = textring_next(t.ibfs.errors, &reader);
+	CHECK(line && !strcmp(line, "EINVAL: rxe0/1: register: another agent has a method of it"));
+	CHECK(!client_send(&a, &to, &mad, sizeof(mad), 100, 0));
+	CHECK(client_send(&a, &to, &mad, sizeof(mad), 100, 0) == -EINVAL);
+	line = textring_next(t.ibfs.errors, &reader);
+	CHECK(line && !strcmp(line, "EINVAL: rxe0/1: send: a MAD with this TID and class is in "
+				    "flight"));
+	CHECK(!textring_next(t.ibfs.errors, &reader));
+	textring_detach(t.ibfs.errors, &reader);
+	client_close(&a);
+}
+
 static const struct test tests[] = {
 	{ "register", test_register },
 	{ "overlap", test_overlap },
@@ -778,6 +809,7 @@ static const struct test tests[] = {
 	{ "gone", test_gone },
 	{ "outstanding", test_outstanding },
 	{ "response_timeout", test_response_timeout },
+	{ "reasons", test_reasons },
 	{ 0 },
 };
 

@@ -82,7 +82,8 @@ struct backend_ops {
 	int (*clear_counter)(struct ibfs_device *dev, unsigned int port, enum counter which);
 
 	/*
-	 * MADs. Errors as facts/umad.md: EINVAL (overlap, bad class, bad qpn).
+	 * MADs. Errors as facts/umad.md: EINVAL (overlap, bad class, bad qpn);
+	 * the backend notes why by ibfs_fail().
 	 * mad_send takes a whole message (RMPP when the agent has it and the MAD
 	 * says ACTIVE); -EINVAL for a duplicate TID in flight or a wrong length.
 	 */

@@ -345,11 +345,7 @@ ssize_t umad_send(struct umad_file *uf, const void *buf, size_t size)
 	fill_addr(&addr, &hdr);
 	ret = uf->dev->ops->mad_send(uf->agents[hdr.id], &addr, (const uint8_t *)buf + hdr_size,
 				     size - hdr_size, hdr.timeout_ms, hdr.retries);
-	if (ret)
-		return ibfs_fail(ibfs, -ret, "%s/umad: MAD of %zu bytes refused: wrong length, bad "
-				 "pkey or gid index, or its TID is in use", uf->where,
-				 size - hdr_size);
-	return (ssize_t)size;
+	return ret ? ret : (ssize_t)size;
 }
 
 static ssize_t umad_write(struct file *file, struct fs_req *req, const void *buf, size_t size,
@@ -409,10 +405,7 @@ static int add_agent(struct umad_file *uf, unsigned int id, struct mad_reg *reg)
 	ret = uf->dev->ops->mad_register(uf->dev, uf->port, reg->mgmt_class ? reg : &sender,
 					 &client_ops, uf, &agent);
 	if (ret)
-		return ibfs_fail(uf->file->ibfs, -ret, "%s/umad: register: class 0x%02x version %u "
-				 "qpn %u rmpp %u doesn't go together, or another agent has a method",
-				 uf->where, reg->mgmt_class, reg->class_version, reg->qpn,
-				 reg->rmpp_version);
+		return ret;
 	uf->agents[id] = agent;
 	return 0;
 }

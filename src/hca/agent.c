@@ -58,23 +58,34 @@ bool mad_is_response(const struct umad_hdr *hdr)
 	       (hdr->mgmt_class == UMAD_CLASS_BM && hdr->attr_mod & htobe32(BM_RESPONSE));
 }
 
-static int reg_check(const struct mad_reg *reg)
+int mad_refuse(const struct mad_port *mp, const char *what, const char *why)
+{
+	return ibfs_fail(mp->ibfs, EINVAL, "%s/%u: %s: %s", mp->dev->name, mp->port->num, what,
+			 why);
+}
+
+/* What is wrong with a registration by itself, or NULL. */
+static const char *reg_fault(const struct mad_reg *reg)
 {
 	static const uint8_t no_oui[3];
 
-	if (reg->qpn > 1 || reg->rmpp_version > UMAD_RMPP_VERSION)
-		return -EINVAL;
+	if (reg->qpn > 1)
+		return "MADs have QP 0 and 1 only";
+	if (reg->rmpp_version > UMAD_RMPP_VERSION)
+		return "unknown RMPP version";
 	if (!reg->mgmt_class)
-		return 0;
+		return NULL;
 	if (reg->class_version >= CLASS_VERSIONS)
-		return -EINVAL;
+		return "class version out of range";
 	if (reg->mgmt_class >= CLASS_END && reg->mgmt_class != MAD_CLASS_SUBN_DR)
-		return -EINVAL;
+		return "no such class";
 	if (class_has_oui(reg->mgmt_class) && !memcmp(reg->oui, no_oui, sizeof(no_oui)))
-		return -EINVAL;
+		return "the class needs an OUI";
 	if (reg->rmpp_version && !rmpp_class(reg->mgmt_class))
-		return -EINVAL;
-	return class_is_smp(reg->mgmt_class) == !reg->qpn ? 0 : -EINVAL;
+		return "the class has no RMPP";
+	if (class_is_smp(reg->mgmt_class) == (reg->qpn != 0))
+		return reg->qpn ? "the class is QP 0's" : "the class is QP 1's";
+	return NULL;
 }
 
 /* Take the methods for the agent: -EINVAL if one is another's. */
@@ -96,7 +107,7 @@ static int class_claim(struct mad_agent *agent)
 	}
 	for (i = 0; i < 128; i++)
 		if (reg_has_method(reg, i) && class->methods[i])
-			return -EINVAL;
+			return mad_refuse(agent->mp, "register", "another agent has a method of it");
 	for (i = 0; i < 128; i++) {
 		if (!reg_has_method(reg, i))
 			continue;
@@ -145,14 +156,14 @@ static uint32_t new_tid(struct mad_port *mp)
 }
 
 int mad_agent_register(struct mad_port *mp, const struct mad_reg *reg,
-		       const struct mad_client_ops *ops, void *client, struct mad_agent **out)
+		       const struct mad_client_ops *ops, void *client, struct mad_agent **new_agent)
 {
+	const char *fault = reg_fault(reg);
 	struct mad_agent *agent;
 	int rc;
 
-	rc = reg_check(reg);
-	if (rc)
-		return rc;
+	if (fault)
+		return mad_refuse(mp, "register", fault);
 	agent = calloc(1, sizeof(*agent));
 	if (!agent)
 		return -ENOMEM;
@@ -168,7 +179,7 @@ int mad_agent_register(struct mad_port *mp, const struct mad_reg *reg,
 	agent->hi_tid = new_tid(mp);
 	HASH_ADD(hh, mp->by_tid, hi_tid, sizeof(agent->hi_tid), agent);
 	DL_APPEND(mp->agents, agent);
-	*out = agent;
+	*new_agent = agent;
 	return 0;
 }
 
@@ -325,7 +336,8 @@ static void mad_deliver(struct port *port, struct packet *pkt, const struct mad_
 	mad_agent_put(agent);
 }
 
-struct mad_port *mad_port_new(struct ibfs *ibfs, struct port *end_port, uint32_t first_tid)
+struct mad_port *mad_port_new(const struct ibfs_device *dev, struct port *end_port,
+			      uint32_t first_tid)
 {
 	struct port_agents *agents = port_agents(end_port);
 	struct mad_port *mp;
@@ -335,7 +347,8 @@ struct mad_port *mad_port_new(struct ibfs *ibfs, struct port *end_port, uint32_t
 	mp = calloc(1, sizeof(*mp));
 	if (!mp)
 		return NULL;
-	mp->ibfs = ibfs;
+	mp->dev = dev;
+	mp->ibfs = dev->ibfs;
 	mp->port = end_port;
 	mp->next_tid = first_tid;
 	agents->clients = mp;

@@ -44,6 +44,7 @@ struct mad_class {
 struct mad_port {
 	struct port *port;
 	struct ibfs *ibfs;
+	const struct ibfs_device *dev;
 	uint32_t next_tid;		/* candidates for the next agent's id */
 	uint32_t psn[2];		/* by QP */
 	struct mad_agent *agents;	/* utlist */
@@ -103,11 +104,15 @@ struct mad_out {
 };
 
 /* agent.c */
-struct mad_port *mad_port_new(struct ibfs *ibfs, struct port *end_port, uint32_t first_tid);
+struct mad_port *mad_port_new(const struct ibfs_device *dev, struct port *end_port,
+			      uint32_t first_tid);
+/* Note why a client's request failed; returns -EINVAL. */
+int mad_refuse(const struct mad_port *mp, const char *what, const char *why);
 /* Agents that are left are told that they are gone, and freed. */
 void mad_port_free(struct mad_port *mp);
 int mad_agent_register(struct mad_port *mp, const struct mad_reg *reg,
-		       const struct mad_client_ops *ops, void *client, struct mad_agent **agent);
+		       const struct mad_client_ops *ops, void *client,
+		       struct mad_agent **new_agent);
 void mad_agent_unregister(struct mad_agent *agent);
 /* Around calls by which a client may unregister the agent: the last put frees a dead one. */
 void mad_agent_get(struct mad_agent *agent);

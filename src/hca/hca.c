@@ -139,8 +139,7 @@ static void free_ports(struct hca *hca)
 /* Agents' ids differ between devices too, so that a trace of the fabric tells them apart. */
 static int make_ports(struct hca *hca)
 {
-	struct ibfs *ibfs = hca->node->fabric->ibfs;
-	uint32_t first_tid = (ibfs->next_device + 1) << 20;
+	uint32_t first_tid = (hca->dev.ibfs->next_device + 1) << 20;
 	unsigned int i;
 
 	hca->ports = calloc(hca->dev.num_ports + 1, sizeof(*hca->ports));
@@ -151,7 +150,7 @@ static int make_ports(struct hca *hca)
 
 		hp->port = &hca->node->ports[i];
 		hp->state = hp->port->state;
-		hp->mad = mad_port_new(ibfs, hp->port, first_tid + (i << 16));
+		hp->mad = mad_port_new(&hca->dev, hp->port, first_tid + (i << 16));
 		if (hp->mad)
 			continue;
 		free_ports(hca);
@@ -160,7 +159,8 @@ static int make_ports(struct hca *hca)
 	return 0;
 }
 
-int hca_new(struct node *node, const struct backend_ops *ops, const char *name, struct hca **out)
+int hca_new(struct node *node, const struct backend_ops *ops, const char *name,
+	    struct hca **new_hca)
 {
 	struct hca *hca;
 	int rc;
@@ -183,7 +183,7 @@ int hca_new(struct node *node, const struct backend_ops *ops, const char *name, 
 	}
 	node->priv = hca;
 	node->ops = &hca_node_ops;
-	*out = hca;
+	*new_hca = hca;
 	return 0;
 }
 

@@ -40,7 +40,8 @@ struct hca {
 };
 
 /* Make the node an HCA, its ops ours. Not yet in the tree. -EBUSY: is a device already; -ENOMEM. */
-int hca_new(struct node *node, const struct backend_ops *ops, const char *name, struct hca **hca);
+int hca_new(struct node *node, const struct backend_ops *ops, const char *name,
+	    struct hca **new_hca);
 /* Agents are told; the node becomes a simulated one again. */
 void hca_free(struct hca *hca);
 

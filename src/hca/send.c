@@ -14,6 +14,8 @@
 #include "hca/agent.h"
 
 #define LOW_24_BITS	0xffffff
+#define IN_FLIGHT	"a MAD with this TID and class is in flight"
+#define BAD_ROUTE	"a directed route that can't be"
 #define GRH_VERSION	6
 #define GRH_NEXT_BTH	0x1b
 
@@ -81,7 +83,7 @@ int mad_transmit(struct mad_agent *agent, const struct mad_addr *addr, const voi
 	pkt.vl = qpn ? port_vl(NULL, mp->port, addr->sl & 0xf) : 15;
 	push_lrh(&pkt, mp->port, addr);
 	if (!qpn)
-		return smi_send(mp->port, &pkt);
+		return smi_send(mp->port, &pkt) ? mad_refuse(mp, "send", BAD_ROUTE) : 0;
 	/* What a port that is down does not send is lost, as on any wire. */
 	mad_xmit(mp->port, &pkt);
 	return 0;
@@ -107,7 +109,7 @@ static void make_peer_key(struct mad_out_key *key, const struct umad_hdr *hdr, u
 		key->lid = lid;
 }
 
-static struct mad_out *find_key(struct mad_agent *agent, const struct mad_out_key *key)
+static struct mad_out *find_key(const struct mad_agent *agent, const struct mad_out_key *key)
 {
 	struct mad_out *out;
 
@@ -218,28 +220,37 @@ static void out_timer(struct ev_loop *loop, struct ev_timer *timer, int revents)
 }
 
 /* How many segments a message makes that the agent lets us cut; 0: it is one MAD. */
-static int count_segs(const struct mad_agent *agent, const struct umad_hdr *hdr, size_t len,
-		      uint32_t *segs)
+static uint32_t count_segs(const struct mad_agent *agent, const struct umad_hdr *hdr, size_t len)
 {
 	unsigned int hdr_len = rmpp_header_len(hdr->mgmt_class);
+	size_t data = len - hdr_len, seg_size = MAD_SIZE - hdr_len;
 
-	*segs = 0;
-	if (rmpp_agent(agent) && !rmpp_class(hdr->mgmt_class))
-		return -EINVAL;
 	if (!rmpp_agent(agent) || !rmpp_active(hdr))
-		return len > MAD_SIZE ? -EINVAL : 0;
-	if (len < hdr_len || len > UINT32_MAX)
-		return -EINVAL;
-	*segs = (len - hdr_len + MAD_SIZE - hdr_len - 1) / (MAD_SIZE - hdr_len);
-	if (!*segs)
-		*segs = 1;
-	return 0;
+		return 0;
+	return data ? (data + seg_size - 1) / seg_size : 1;
 }
 
-static bool addr_valid(const struct port *port, const struct mad_addr *addr)
+/* What is wrong with a MAD or message by itself, or NULL. */
+static const char *send_fault(const struct mad_agent *agent, const struct mad_addr *addr,
+			      const struct umad_hdr *hdr, size_t len)
 {
-	return addr->pkey_index < port->node->num_pkeys &&
-	       (!addr->grh || addr->gid_index < port->node->num_guids);
+	const struct node *node = agent->mp->port->node;
+	bool rmpp;
+
+	if (len < RMPP_HDR_LEN)
+		return "shorter than its headers";
+	if (rmpp_agent(agent) && !rmpp_class(hdr->mgmt_class))
+		return "an agent with RMPP, and a class without it";
+	rmpp = rmpp_agent(agent) && rmpp_active(hdr);
+	if (!rmpp && len > MAD_SIZE)
+		return "longer than a MAD, and not RMPP";
+	if (rmpp && (len < rmpp_header_len(hdr->mgmt_class) || len > UINT32_MAX))
+		return "a length that no RMPP message of the class has";
+	if (addr->pkey_index >= node->num_pkeys)
+		return "no such P_Key index";
+	if (addr->grh && addr->gid_index >= node->num_guids)
+		return "no such GID index";
+	return NULL;
 }
 
 /* A copy of the MAD, padded, with the TID that goes out. */
@@ -273,20 +284,24 @@ static struct mad_out *out_new(struct mad_agent *agent, const struct mad_addr *a
 	return out;
 }
 
+static bool in_flight(const struct mad_agent *agent, const struct mad_out_key *key,
+		      const struct umad_hdr *hdr)
+{
+	return find_key(agent, key) && !rmpp_raw(agent, hdr);
+}
+
 /* Nothing to wait for: neither a response nor an ACK. */
 static int send_once(struct mad_agent *agent, const struct mad_addr *addr, const void *mad,
 		     size_t len)
 {
-	struct umad_hdr *hdr;
-	struct mad_out_key key;
 	uint8_t copy[MAD_SIZE];
+	struct mad_out_key key;
 	int rc;
 
 	copy_mad(agent, copy, sizeof(copy), mad, len);
-	hdr = (struct umad_hdr *)copy;
-	make_key(&key, hdr, addr->lid);
-	if (find_key(agent, &key) && !rmpp_raw(agent, hdr))
-		return -EINVAL;
+	make_key(&key, (struct umad_hdr *)copy, addr->lid);
+	if (in_flight(agent, &key, mad))
+		return mad_refuse(agent->mp, "send", IN_FLIGHT);
 	mad_agent_get(agent);
 	rc = mad_transmit(agent, addr, copy);
 	mad_agent_put(agent);
@@ -296,23 +311,21 @@ static int send_once(struct mad_agent *agent, const struct mad_addr *addr, const
 int mad_agent_send(struct mad_agent *agent, const struct mad_addr *addr, const void *mad,
 		   size_t len, unsigned int timeout_ms, unsigned int retries)
 {
+	const char *fault = send_fault(agent, addr, mad, len);
 	struct mad_out *out;
 	uint32_t segs;
-	int rc;
 
-	if (len < RMPP_HDR_LEN || !addr_valid(agent->mp->port, addr))
-		return -EINVAL;
-	rc = count_segs(agent, mad, len, &segs);
-	if (rc)
-		return rc;
+	if (fault)
+		return mad_refuse(agent->mp, "send", fault);
+	segs = count_segs(agent, mad, len);
 	if (!segs && !timeout_ms)
 		return send_once(agent, addr, mad, len);
 	out = out_new(agent, addr, mad, len);
 	if (!out)
 		return -ENOMEM;
-	if (find_key(agent, &out->key) && !rmpp_raw(agent, mad)) {
+	if (in_flight(agent, &out->key, mad)) {
 		free(out);
-		return -EINVAL;
+		return mad_refuse(agent->mp, "send", IN_FLIGHT);
 	}
 	out->timeout_ms = timeout_ms;
 	out->retries = retries;
