@@ -163,6 +163,9 @@ static void test_dispatch(void)
 	struct smp *smp;
 
 	CHECK_EQ(get(0xff90, 1, "1", NULL), MAD_BAD_ATTR);
+	t.s[0]->device_id = 0xcb20;		/* OpenSM asks such a switch for it */
+	CHECK_EQ(get(0xff90, 1, "1", NULL), MAD_OK);
+	CHECK_EQ(get(0xff90, 5, "1", NULL), MAD_BAD_VALUE);
 	CHECK_EQ(get(UMAD_SM_ATTR_RANDOM_FT, 0, "1", NULL), MAD_BAD_ATTR);
 	CHECK_EQ(get(UMAD_SM_ATTR_SM_INFO, 0, "1", NULL), MAD_BAD_ATTR);
 	CHECK_EQ(get(UMAD_SM_ATTR_SWITCH_INFO, 0, "1222", NULL), MAD_BAD_ATTR);

@@ -123,6 +123,12 @@ bool sma_mkey_visible(const struct sma_req *req)
 
 static const struct sma_attr *sma_attr(uint16_t id)
 {
+	static const struct sma_attr mlx_port_info = {
+		sma_get_mlx_port_info, sma_set_mlx_port_info,
+	};
+
+	if (id == UMAD_SM_ATTR_MLNX_EXT_PORT_INFO)
+		return &mlx_port_info;
 	if (id >= sizeof(sma_attrs) / sizeof(sma_attrs[0]) || !sma_attrs[id].get)
 		return NULL;
 	return &sma_attrs[id];

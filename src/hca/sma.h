@@ -49,6 +49,8 @@ uint16_t sma_get_vlarb(struct sma_req *req);
 uint16_t sma_set_vlarb(struct sma_req *req);
 uint16_t sma_get_port_info(struct sma_req *req);
 uint16_t sma_set_port_info(struct sma_req *req);
+uint16_t sma_get_mlx_port_info(struct sma_req *req);
+uint16_t sma_set_mlx_port_info(struct sma_req *req);
 
 /* The node's port of that number; NULL if it has none (a CA has no port 0). */
 struct port *node_port(const struct node *node, unsigned int num);

@@ -96,7 +96,7 @@ uint16_t sma_get_port_info(struct sma_req *req)
 	info->resp_time = port->resp_time;
 	info->cap_mask2 = htobe16(port->cap_mask2);
 	if (is_end_port(port))
-		info->guid_cap = req->node->num_guids;
+		info->guid_cap = req->node->num_guids < UINT8_MAX ? req->node->num_guids : UINT8_MAX;
 	get_link_fields(port, info);
 	return MAD_OK;
 }

@@ -107,7 +107,7 @@ struct smp_port_info {		/* 14.2.5.6 */
 	uint8_t stall_hoq;	/* VLStallCount:3 HOQLife:5 */
 	uint8_t oper_enforce;	/* OperationalVLs:4 PartitionEnforcement:2 FilterRaw:2, inbound first */
 	__be16 mkey_violations, pkey_violations, qkey_violations;
-	uint8_t guid_cap;	/* GUIDs in blocks of 8 */
+	uint8_t guid_cap;	/* entries of GUIDInfo */
 	uint8_t rereg_timeout;	/* ClientReregister:1 MulticastPKeyTrapSuppression:2 SubnetTimeOut:5 */
 	uint8_t resp_time;	/* rsv:3 RespTimeValue:5 */
 	uint8_t errors;		/* LocalPhyErrors:4 OverrunErrors:4 */

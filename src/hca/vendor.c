@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mellanox' vendor class 0x0a, for nodes whose ids say that they are such:
- * ClassPortInfo and GeneralInfo, which vendstat(8) reads. Other nodes have no
- * agent of the class. Layouts: rdma-core, infiniband-diags/vendstat.c.
+ * What nodes have whose ids say that they are Mellanox': the vendor class 0x0a
+ * with ClassPortInfo and GeneralInfo, which vendstat(8) reads, and the SMA's
+ * ExtendedPortInfo, which OpenSM asks such nodes for. Others have neither.
+ * Layouts: rdma-core, infiniband-diags/vendstat.c; OpenSM, ib_types.h.
  */
 #include <endian.h>
 #include <string.h>
 #include <time.h>
 
 #include "fabric/fabric.h"
-#include "hca/mad.h"
-#include "hca/smp.h"
+#include "hca/sma.h"
 
 #define VENDOR_ID_MLX		0x0002c9
+#define VENDOR_ID_BULL		0x00119f
 #define VENDOR_DATA_OFFSET	24
 #define VENDOR_RESP_TIME	18
 #define ATTR_CLASS_PORT_INFO	0x01
@@ -29,6 +30,51 @@ struct mlx_general_info {
 	uint8_t reserved[8];
 	struct mlx_hw_info hw;
 } __attribute__((packed));
+
+struct mlx_port_info {
+	uint8_t reserved[3], state_change_enable;
+	uint8_t reserved2[3], speed_supported;	/* 1: FDR10 */
+	uint8_t reserved3[3], speed_enabled;
+	uint8_t reserved4[3], speed_active;
+};
+
+/* By vendor, or by the device ids that OpenSM takes for theirs. */
+static bool is_mlx(const struct node *node)
+{
+	static const struct {
+		uint16_t first, last;
+	} ids[] = {
+		{ 0x1003, 0x101b }, { 0xa2d2, 0xa2d2 }, { 0xc738, 0xc73b }, { 0xc839, 0xc839 },
+		{ 0xcb20, 0xcb20 }, { 0xcf08, 0xcf09 }, { 0xd2f0, 0xd2f0 },
+	};
+
+	for (unsigned int i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		if (node->device_id >= ids[i].first && node->device_id <= ids[i].last)
+			return true;
+	return node->vendor_id == VENDOR_ID_MLX || node->vendor_id == VENDOR_ID_BULL;
+}
+
+/* No port here has FDR10, the one speed that it tells of: all of it is 0. */
+uint16_t sma_get_mlx_port_info(struct sma_req *req)
+{
+	if (!is_mlx(req->node))
+		return MAD_BAD_ATTR;
+	if ((req->mod & 0xff) > req->node->num_ports)
+		return MAD_BAD_VALUE;
+	return MAD_OK;
+}
+
+uint16_t sma_set_mlx_port_info(struct sma_req *req)
+{
+	const struct mlx_port_info *info = req->data;
+
+	if (!is_mlx(req->node))
+		return MAD_BAD_ATTR;
+	if ((req->mod & 0xff) > req->node->num_ports ||
+	    (info->state_change_enable && info->speed_enabled))
+		return MAD_BAD_VALUE;
+	return MAD_OK;
+}
 
 static void get_class_port_info(uint8_t *data)
 {
@@ -74,7 +120,7 @@ enum mad_verdict vendor_process(struct port *in, void *mad)
 {
 	struct mad_hdr *hdr = mad;
 
-	if (in->node->vendor_id != VENDOR_ID_MLX || hdr->method & UMAD_METHOD_RESP_MASK ||
+	if (!is_mlx(in->node) || hdr->method & UMAD_METHOD_RESP_MASK ||
 	    hdr->method == UMAD_METHOD_TRAP || hdr->method == UMAD_METHOD_SEND)
 		return MAD_UNHANDLED;
 	hdr->status = htobe16(vendor_dispatch(in->node, hdr));
