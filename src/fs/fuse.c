@@ -22,6 +22,7 @@
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
 
+#include "fs/mountwatch.h"
 #include "fs/passthrough.h"
 
 enum {
@@ -70,6 +71,8 @@ struct fuse_front {
 	struct fuse_session *se;
 	struct fuse_buf buf;
 	struct ev_io io;
+	bool unmounted;			/* by somebody else */
+	struct mountwatch mountwatch;
 	struct passthrough passthrough;
 	struct front_req *waiting, *spare;
 	struct front_file *files;
@@ -599,7 +602,8 @@ static void front_io(struct ev_loop *loop, struct ev_io *w, int revents)
 			return;
 		if (ret == -EINTR)
 			continue;
-		if (ret <= 0) {		/* unmounted */
+		if (ret <= 0) {
+			front->unmounted = true;
 			ev_io_stop(loop, w);
 			ev_break(loop, EVBREAK_ALL);
 			return;
@@ -629,6 +633,15 @@ out:
 	return se;
 }
 
+static void unmounted(struct mountwatch *watch)
+{
+	struct fuse_front *front =
+		(struct fuse_front *)((char *)watch - offsetof(struct fuse_front, mountwatch));
+
+	front->unmounted = true;
+	ev_break(front->ibfs->loop, EVBREAK_ALL);
+}
+
 struct fuse_front *fuse_front_start(struct ibfs *ibfs, const char *mountpoint, const char *options)
 {
 	struct fuse_front *front = calloc(1, sizeof(*front));
@@ -653,6 +666,7 @@ struct fuse_front *fuse_front_start(struct ibfs *ibfs, const char *mountpoint, c
 	ev_io_init(&front->io, front_io, fd, EV_READ);
 	front->io.data = front;
 	ev_io_start(ibfs->loop, &front->io);
+	mountwatch_start(&front->mountwatch, ibfs->loop, mountpoint, unmounted);
 	return front;
 err_mount:
 	fuse_session_unmount(front->se);
@@ -681,11 +695,30 @@ static void drop_all(struct fuse_front *front)
 		free(req);
 }
 
+/*
+ * End the connection, so that libfuse sees an error on its descriptor and
+ * doesn't unmount, and complain of, what is no longer mounted: something else
+ * takes the descriptor's place.
+ */
+static void abandon(int fd)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return;
+	close(ends[0]);
+	dup3(ends[1], fd, O_CLOEXEC);
+	close(ends[1]);
+}
+
 void fuse_front_stop(struct fuse_front *front)
 {
+	mountwatch_stop(&front->mountwatch, front->ibfs->loop);
 	ev_io_stop(front->ibfs->loop, &front->io);
 	drop_all(front);
 	passthrough_free(&front->passthrough);
+	if (front->unmounted)
+		abandon(fuse_session_fd(front->se));
 	fuse_session_unmount(front->se);
 	fuse_session_destroy(front->se);
 	free(front->buf.mem);
