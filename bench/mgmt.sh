@@ -155,10 +155,10 @@ round_trips()
 	done
 }
 
-# Requests that the daemon was given through umad files.
+# Requests: all that rxe0 sends while OpenSM runs on it.
 requests()
 {
-	awk '/^ibfs_umad_sent_total/ { sum += $NF } END { print sum + 0 }' "$mnt/metrics"
+	awk '/^ibfs_port_xmit_packets_total\{device="rxe0"/ { sum += $NF } END { print sum + 0 }' "$mnt/metrics"
 }
 
 sweeps()

@@ -323,7 +323,7 @@ static void fill_addr(struct mad_addr *addr, const struct ib_user_mad_hdr *hdr)
 	memcpy(&addr->gid, hdr->gid, sizeof(addr->gid));
 }
 
-ssize_t umad_send(struct umad_file *uf, const void *buf, size_t size)
+ssize_t umad_file_send(struct umad_file *uf, const void *buf, size_t size)
 {
 	struct ibfs *ibfs = uf->file->ibfs;
 	size_t hdr_size = umad_hdr_size(uf);
@@ -358,7 +358,7 @@ static ssize_t umad_write(struct file *file, struct fs_req *req, const void *buf
 		return (ssize_t)umad_part_write(uf, part, size);
 	if (size >= LONG_WRITE && req->cred.pid)
 		return umad_far_write(uf, req, buf, size, off);
-	return umad_send(uf, buf, size);
+	return umad_file_send(uf, buf, size);
 }
 
 static unsigned int umad_poll(struct file *file)

@@ -63,7 +63,7 @@ void umad_requeue(struct umad_file *uf, struct umad_mad *mad);
 /* Answer readers that wait while there is something to read. */
 void umad_serve(struct umad_file *uf);
 /* A whole write: size, or -errno. */
-ssize_t umad_send(struct umad_file *uf, const void *buf, size_t size);
+ssize_t umad_file_send(struct umad_file *uf, const void *buf, size_t size);
 
 /*
  * umad_far.c. A read whose request has less room than the MAD (taken off the

@@ -336,7 +336,7 @@ static void write_done(struct job *base)
 		ret = part ? 0 : -ENOMEM;
 	}
 	if (!ret)
-		ret = umad_send(job->uf, job->data, job->len);
+		ret = umad_file_send(job->uf, job->data, job->len);
 	if (ret < 0 && part)
 		part_free(job->uf, part);
 	fs_reply(job->req, ret < 0 ? ret : (ssize_t)job->size, NULL, 0);
