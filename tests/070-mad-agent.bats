@@ -29,3 +29,4 @@ agent() { "$BUILD/tests/mad_agent" "$1"; }
 @test "agents: 10,000 requests in flight" { agent outstanding; }
 @test "agents: a response with a timeout waits, too" { agent response_timeout; }
 @test "agents: why something failed is told in words" { agent reasons; }
+@test "agents: an SL without a VL, and multicast, get a GMP nowhere" { agent undeliverable; }

@@ -753,6 +753,35 @@ static void test_response_timeout(void)
 	client_close(&b);
 }
 
+/* An SL without a VL, and a GMP to a multicast LID, get nowhere. */
+static void test_undeliverable(void)
+{
+	struct client a = { 0 }, b = { 0 };
+	struct umad_vendor_packet mad = vendor_mad(UMAD_METHOD_GET, 1);
+	struct mad_addr to = addr_of("rxe1", 1);
+	struct node *sw = fabric_find(t.ibfs.fabric, "switch");
+	struct port *port = port_of("rxe0");
+	const uint8_t map[8] = { 0x0f };
+
+	open_pair(&a, &b, CLASS_VENDOR, 1);
+	CHECK(!port_set_sl2vl(port, 0, map));
+	to.sl = 1;
+	CHECK(!client_send(&a, &to, &mad, sizeof(mad), 100, 0));
+	CHECK(!b.received && port->cnt.xmit_discards == 1);
+	CHECK(wait_for(&a.timeouts, 1, 1));
+	to.sl = 0;
+	to.lid = 0xc000;
+	CHECK(!switch_set_mft(sw, 0xc000, 0, 1U << port_of("rxe1")->peer->num));
+	CHECK(!client_send(&a, &to, &mad, sizeof(mad), 100, 0));
+	CHECK(!b.received && port_of("rxe1")->cnt.multicast_rcv_pkts == 1);
+	to.lid = port_of("rxe1")->lid;
+	mad.mad_hdr.tid = htobe64(2);
+	CHECK(!client_send(&a, &to, &mad, sizeof(mad), 100, 0));
+	CHECK(a.received == 1);
+	client_close(&a);
+	client_close(&b);
+}
+
 static void no_wake(struct textring_reader *reader)
 {
 	(void)reader;
@@ -809,6 +838,7 @@ static const struct test tests[] = {
 	{ "gone", test_gone },
 	{ "outstanding", test_outstanding },
 	{ "response_timeout", test_response_timeout },
+	{ "undeliverable", test_undeliverable },
 	{ "reasons", test_reasons },
 	{ 0 },
 };

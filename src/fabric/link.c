@@ -14,7 +14,6 @@
 #include "fabric/packet.h"
 #include "fabric/wire.h"
 
-#define VL_MGMT		15
 /* What a packet may hold beside its payload: headers and ICRC, IBA 7.7.5. */
 #define MTU_SLACK	124
 

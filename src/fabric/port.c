@@ -15,7 +15,6 @@
 #define GID_PREFIX_DEFAULT	0xfe80000000000000ULL
 #define PKEY_BASE		0x7fff	/* the key without its membership bit */
 #define PKEY_FULL		0x8000
-#define VL_MGMT			15
 #define VLARB_BLOCKS		4
 
 #define CAP_MASK_END_PORT	(IBV_PORT_NOTICE_SUP | IBV_PORT_TRAP_SUP | \

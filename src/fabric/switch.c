@@ -12,7 +12,6 @@
 #include "fabric/packet.h"
 #include "fabric/wire.h"
 
-#define VL_MGMT		15
 #define LFT_NONE	255
 #define LFT_BLOCK	64	/* entries that one attribute carries */
 #define MFT_BLOCK	32

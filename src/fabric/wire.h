@@ -14,6 +14,7 @@
 #define LID_UCAST_LAST	0xbfff
 #define QP1_QKEY	0x80010000U
 #define PKEY_DEFAULT	0xffff
+#define VL_MGMT		15	/* of SMPs; what SLtoVL tables call it is discarded */
 
 #define ICRC_SIZE	4
 #define VCRC_SIZE	2

@@ -282,7 +282,7 @@ static void addr_from_view(const struct port *port, const struct mad_view *view,
 	addr->lid = be16toh(view->lrh->slid);
 	addr->sl = lrh_sl(view->lrh);
 	addr->path_bits = be16toh(view->lrh->dlid) & ((1U << port->lmc) - 1);
-	addr->qpn = be32toh(view->deth->sqpn) & 0xffffff;
+	addr->qpn = be32toh(view->deth->sqpn) & BTH_QPN_MASK;
 	addr->qkey = be32toh(view->deth->qkey);
 	index = addr->qpn ? pkey_match(port, be16toh(view->bth->pkey)) : 0;
 	addr->pkey_index = index < 0 ? 0 : index;
@@ -318,7 +318,7 @@ static void mad_deliver(struct port *port, struct packet *pkt, const struct mad_
 	const struct umad_hdr *hdr = view->mad;
 	struct mad_agent *agent;
 	struct mad_addr addr;
-	unsigned int qpn = be32toh(view->bth->dqpn) & 0xffffff;
+	unsigned int qpn = be32toh(view->bth->dqpn) & BTH_QPN_MASK;
 
 	if (!mad_valid(hdr, qpn))
 		return;

@@ -49,7 +49,8 @@ void gsi_recv(struct port *end_port, struct packet *pkt)
 
 	if (!mad_linear(pkt) || !mad_view(pkt, &view))
 		return;
-	if ((be32toh(view.bth->dqpn) & QPN_MASK) != 1 || !gsi_keys_ok(end_port, &view))
+	if ((be32toh(view.bth->dqpn) & QPN_MASK) != 1 ||
+	    be16toh(view.lrh->dlid) > LID_UCAST_LAST || !gsi_keys_ok(end_port, &view))
 		return;
 	switch (gsi_process(end_port, view.mad)) {
 	case MAD_ANSWER:

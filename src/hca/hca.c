@@ -47,34 +47,24 @@ struct hca_port *hca_port(struct hca *hca, unsigned int num)
 	return &hca->ports[num];
 }
 
-/* The QP that a packet is for; -1: it has no BTH. */
-static int64_t dest_qpn(const struct packet *pkt)
-{
-	const struct lrh *lrh = (const struct lrh *)pkt->data;
-	size_t at = sizeof(*lrh);
-	const struct bth *bth;
-
-	if (pkt->len < at || !(lrh_lnh(lrh) & LNH_BTH))
-		return -1;
-	if (lrh_lnh(lrh) == LNH_GRH)
-		at += sizeof(struct grh);
-	if (pkt->len < at + sizeof(*bth))
-		return -1;
-	bth = (const struct bth *)(pkt->data + at);
-	return be32toh(bth->dqpn) & 0xffffff;
-}
-
 void hca_recv(struct port *port, struct packet *pkt)
 {
 	struct hca *hca = port->node->priv;
-	int64_t qpn = dest_qpn(pkt);
+	const struct bth *bth = packet_bth(pkt);
 
-	if (qpn == 0)
+	if (!bth)
+		return;
+	switch (be32toh(bth->dqpn) & BTH_QPN_MASK) {
+	case 0:
 		smi_recv(port, pkt);
-	else if (qpn == 1)
+		break;
+	case 1:
 		gsi_recv(port_end(port), pkt);
-	else if (qpn > 1 && hca->engine && hca->engine->recv)
-		hca->engine->recv(hca, port_end(port), pkt);
+		break;
+	default:
+		if (hca->engine && hca->engine->recv)
+			hca->engine->recv(hca, port_end(port), pkt);
+	}
 }
 
 /* Clients see a port as active or not; what is in between is the subnet manager's. */

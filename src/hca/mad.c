@@ -16,7 +16,6 @@
 #include "hca/sma.h"
 
 #define GRH_NXTHDR_IBA	0x1b
-#define VL_MGMT		15
 
 bool mad_view(struct packet *pkt, struct mad_view *view)
 {
@@ -134,8 +133,13 @@ void mad_reply(struct port *end_port, struct packet *pkt, const struct mad_view 
 	view->deth->sqpn = dqpn;
 	view->deth->qkey = htobe32(dqpn ? QP1_QKEY : 0);
 	pkt->hops = 0;
-	if (pkt->vl != VL_MGMT)
+	if (pkt->vl != VL_MGMT) {
 		pkt->vl = port_vl(NULL, end_port, lrh_sl(view->lrh));
+		if (pkt->vl == VL_MGMT) {
+			end_port->cnt.xmit_discards++;
+			return;
+		}
+	}
 	mad_xmit(end_port, pkt);
 }
 

@@ -80,12 +80,15 @@ int mad_transmit(struct mad_agent *agent, const struct mad_addr *addr, const voi
 	push_bth(&pkt, mp, qpn, addr);
 	if (addr->grh)
 		push_grh(&pkt, mp->port, addr);
-	pkt.vl = qpn ? port_vl(NULL, mp->port, addr->sl & 0xf) : 15;
+	pkt.vl = qpn ? port_vl(NULL, mp->port, addr->sl & 0xf) : VL_MGMT;
 	push_lrh(&pkt, mp->port, addr);
 	if (!qpn)
 		return smi_send(mp->port, &pkt) ? mad_refuse(mp, "send", BAD_ROUTE) : 0;
-	/* What a port that is down does not send is lost, as on any wire. */
-	mad_xmit(mp->port, &pkt);
+	/* What a port does not send, for its SL has no VL or it is down, is lost as on any wire. */
+	if (pkt.vl == VL_MGMT)
+		mp->port->cnt.xmit_discards++;
+	else
+		mad_xmit(mp->port, &pkt);
 	return 0;
 }
 
