@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <syslog.h>
 #include <unistd.h>
@@ -140,11 +141,13 @@ static int parse_options(int argc, char **argv, struct options *opts)
 static int check_mountpoint(struct options *opts)
 {
 	const char *name = opts->name;
+	struct statvfs fs;
 	struct stat st;
 	int fd;
 
 	opts->mountpoint = realpath(name, NULL);
-	if (!opts->mountpoint || stat(opts->mountpoint, &st)) {
+	/* statvfs asks the daemon of a mount that is there already; attributes are cached. */
+	if (!opts->mountpoint || stat(opts->mountpoint, &st) || statvfs(opts->mountpoint, &fs)) {
 		say("mount point %s: %s%s", name, strerror(errno),
 		    errno == ENOTCONN ? " (a dead mount: umount it first)" : "");
 		return -1;
@@ -232,11 +235,7 @@ static int start(struct daemon *d, const struct options *opts)
 		return ret;
 	}
 	d->front = fuse_front_start(ibfs, opts->mountpoint, opts->mount);
-	if (!d->front) {
-		say("cannot mount on %s", opts->mountpoint);
-		return -EIO;
-	}
-	return 0;
+	return d->front ? 0 : -EIO;
 }
 
 static void stop(struct daemon *d)

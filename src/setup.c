@@ -132,7 +132,10 @@ static int add_device(struct ibfs *ibfs, const struct conf_device *cd, char **er
 	if (ret == -EINVAL)
 		return fail(err, ret, "%s: \"%s\": expected a name of 1 to 19 letters, digits, "
 			    "\"_\", \"-\" or \".\"", cd->where, cd->name);
-	if (ret == -EBUSY || ret == -EEXIST)
+	if (ret == -EEXIST)
+		return fail(err, ret, "%s: \"%s\" is a file of the tree itself: expected another name",
+			    cd->where, cd->name);
+	if (ret == -EBUSY)
 		return fail(err, ret, "%s: node \"%s\" is another device already", cd->where,
 			    cd->node);
 	if (ret)

@@ -42,7 +42,7 @@ load helpers
 	# shellcheck disable=SC2013 # they are words
 	for name in $(sed -n 's/^\t{ "\([a-z_]*\)", parse_.*/\1/p' "$TOP/src/conf.c" | sort -u); do
 		grep -qw "$name" "$TOP/conf/ibfs.conf" || fail "conf/ibfs.conf lacks $name"
-		grep -qE "^\.It Ic (.* , )?$name|^\.It Ic [a-z]+ , $name" "$TOP/man/ibfs.conf.5" ||
+		grep -qE "^\.It Ic (.*Ic |[a-z]+ , )?$name\>" "$TOP/man/ibfs.conf.5" ||
 			fail "ibfs.conf.5 lacks $name"
 	done
 }

@@ -26,7 +26,7 @@ no_daemon() { [ -z "$(daemons)" ]; }
 one_line()
 {
 	[ "${#lines[@]}" = 1 ] || fail "not one line:" "$output"
-	[[ $output == "ibfs: "*"$1"* ]] || fail "expected $1" "got: $output"
+	[[ $output == *": "*"$1"* ]] || fail "expected $1" "got: $output"
 	mountpoint -q "$MNT" && fail "mounted all the same"
 	no_daemon || fail "a daemon is running"
 }

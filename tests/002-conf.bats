@@ -261,7 +261,7 @@ refused()
 }
 
 @test "devices: a name that the tree needs itself" {
-	refused 1 '"fabric": expected a name' \
+	refused 1 '"fabric" is a file of the tree itself: expected another name' \
 		<<<'devices = ( { name = "fabric"; node = "rxe0"; } );'
 }
 

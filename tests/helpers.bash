@@ -121,15 +121,17 @@ reap()
 	pid=$(spawned "$1")
 	[ -n "$pid" ] || fail "nothing spawned as $1" || return 1
 	kill "-${2:-TERM}" "$pid" 2>/dev/null || true
-	wait_for -t 20 is_gone "$pid"
+	wait_for -t 20 is_gone "$pid" || return 1
 	sed -i "/^$1 $pid\$/d" "$IBFS_DIR/spawned"
 }
 
 reap_all()
 {
-	local name pid ok=0
+	local name pid signal=TERM ok=0
+	# OpenSM doesn't end when its files have gone: it fills its log.
+	! is_gone "$IBFS_PID" || signal=KILL
 	while read -r name pid; do
-		reap "$name" || { kill -KILL "$pid"; ok=1; }
+		reap "$name" $signal || { kill -KILL "$pid"; ok=1; }
 	done < <(cat "$IBFS_DIR/spawned")
 	return $ok
 }

@@ -200,7 +200,10 @@ void offload_exit(struct ibfs *ibfs);
 int fs_device_added(struct ibfs_device *dev);		/* -ENOMEM */
 void fs_device_removed(struct ibfs_device *dev);
 
-/* Start and stop. fuse.c: mounts and joins the loop; stopping unmounts. */
+/*
+ * Start and stop. fuse.c: mounts and joins the loop, or returns NULL after a line
+ * on stderr (libfuse's own) that says why not; stopping unmounts.
+ */
 int fs_init(struct ibfs *ibfs);
 void fs_exit(struct ibfs *ibfs);
 struct fuse_front;

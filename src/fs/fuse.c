@@ -648,7 +648,7 @@ struct fuse_front *fuse_front_start(struct ibfs *ibfs, const char *mountpoint, c
 	int fd;
 
 	if (!front)
-		return NULL;
+		goto err_memory;
 	front->ibfs = ibfs;
 	front->data = malloc(READ_SIZE);
 	if (!front->data)
@@ -660,8 +660,10 @@ struct fuse_front *fuse_front_start(struct ibfs *ibfs, const char *mountpoint, c
 		goto err_session;
 	fd = fuse_session_fd(front->se);
 	if (fuse_session_custom_io(front->se, &front_hooks, fd) ||
-	    fcntl(fd, F_SETFL, O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC))
+	    fcntl(fd, F_SETFL, O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC)) {
+		ibfs_log(ibfs, "cannot mount on %s", mountpoint);
 		goto err_mount;
+	}
 	passthrough_init(&front->passthrough, fd);
 	ev_io_init(&front->io, front_io, fd, EV_READ);
 	front->io.data = front;
@@ -674,8 +676,12 @@ err_session:
 	fuse_session_destroy(front->se);
 err_data:
 	free(front->data);
+	free(front);
+	return NULL;
 err_front:
 	free(front);
+err_memory:
+	ibfs_log(ibfs, "cannot mount: %s", strerror(ENOMEM));
 	return NULL;
 }
 
