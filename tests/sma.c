@@ -462,19 +462,29 @@ static void test_set_atomic(void)
 	CHECK(!(info.rereg_timeout & PORT_INFO_REREGISTER));
 }
 
-/* What the manager does itself is no state change of the switch; its peer's is. */
-static void test_state_change(void)
+static void set_port_state(enum port_state state, enum phys_state phys)
 {
 	struct smp_port_info info;
 
-	bring_up();
 	CHECK_EQ(get(UMAD_SM_ATTR_PORT_INFO, 2, "1", &info), MAD_OK);
-	info.speed_state = (info.speed_state & 0xf0) | PORT_DOWN;
-	info.phys_default &= 0x0f;
+	info.speed_state = (info.speed_state & 0xf0) | state;
+	info.phys_default = (info.phys_default & 0x0f) | phys << 4;
 	CHECK_EQ(set(UMAD_SM_ATTR_PORT_INFO, 2, "1", &info), MAD_OK);
+}
+
+/* What the manager does itself is no state change of the switch; what the link does then is. */
+static void test_state_change(void)
+{
+	bring_up();
+	set_port_state(PORT_DOWN, PHYS_DISABLED);
 	CHECK(!t.s[0]->sw->port_state_change);
 	CHECK(t.s[1]->sw->port_state_change);
+	CHECK_EQ(t.s[0]->ports[2].state, PORT_DOWN);
+	t.s[1]->sw->port_state_change = false;
+	set_port_state(PORT_NOP, PHYS_POLLING);
 	CHECK_EQ(t.s[0]->ports[2].state, PORT_INIT);
+	CHECK(t.s[0]->sw->port_state_change);
+	CHECK(t.s[1]->sw->port_state_change);
 }
 
 /* M_Key, 14.2.4.2: key right or wrong, Get or Set, at each level of protection. */
