@@ -251,18 +251,21 @@ void sma_port_event(struct port *port, unsigned int events)
 	trap_raise(end, &notice);
 }
 
+static void count_fault(uint32_t *counter)
+{
+	if (*counter < UINT32_MAX)
+		++*counter;
+}
+
 void sma_port_fault(struct port *port, enum port_fault fault)
 {
 	struct port *end = port_end(port);
 	struct smp_notice notice = notice_new(end, NOTICE_URGENT, fault);
-	uint32_t *counter = NULL;
 
 	if (fault == FAULT_LINK_INTEGRITY)
-		counter = &port->cnt.local_link_integrity_errors;
+		count_fault(&port->cnt.local_link_integrity_errors);
 	else if (fault == FAULT_OVERRUN)
-		counter = &port->cnt.excess_overrun_errors;
-	if (counter && *counter < UINT32_MAX)
-		++*counter;
+		count_fault(&port->cnt.excess_overrun_errors);
 	notice.threshold.lid = htobe16(end->lid);
 	notice.threshold.port = port->num;
 	trap_raise(end, &notice);
