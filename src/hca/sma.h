@@ -69,7 +69,7 @@ struct sma_state {
 	unsigned int num_notices;
 	bool notice_toggle;
 	bool led;
-	const struct port *setting;	/* its PortInfo is being set: no news to the SM */
+	const struct port *setting;	/* its PortInfo is being set: that it goes down is no news */
 	uint64_t lease_end;		/* CLOCK_MONOTONIC, ms; 0: not running */
 };
 /* The end port's, made on first use; NULL without memory. */

@@ -309,9 +309,9 @@ static void set_state(struct port *port, unsigned int state, unsigned int phys)
 }
 
 /*
- * The link's part. What the SM does itself is no news to it: neither trap 128
- * nor PortStateChange (14.2.5.4) may follow from it on this node. That a link
- * which it let go trained again is news: the link did that.
+ * The link's part. That a Set takes a port down is no news to the SM: neither
+ * trap 128 nor PortStateChange follows from it on this node (14.2.5.4). That it
+ * then trains is the link's own doing.
  */
 static void set_link(struct sma_req *req, struct port *port, const struct smp_port_info *info,
 		     const struct link_masks *masks)
@@ -320,7 +320,6 @@ static void set_link(struct sma_req *req, struct port *port, const struct smp_po
 	struct switch_info *sw = req->node->sw;
 	struct sma_state *agent = NULL;
 	bool state_change = sw && sw->port_state_change;
-	bool was_init = port->state == PORT_INIT;
 
 	if (sw)
 		agent = sma_state(req->end);
@@ -330,10 +329,8 @@ static void set_link(struct sma_req *req, struct port *port, const struct smp_po
 	set_state(port, state, phys);
 	if (agent)
 		agent->setting = NULL;
-	if (sw)
+	if (sw && port->state == PORT_DOWN)
 		sw->port_state_change = state_change;
-	if (sw && port->state == PORT_INIT && !was_init)
-		port_event(port, PORT_EV_STATE);
 	if (changes)
 		sma_local_change(req->end, changes);
 }

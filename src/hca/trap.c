@@ -230,7 +230,7 @@ void sma_desc_changed(struct node *node)
 
 /*
  * Trap 128 is a switch's: a port of it went up or down by itself. A manager
- * that arms, activates or resets a port hears nothing of it from that port.
+ * that arms, activates or takes down a port hears nothing of that from it.
  */
 void sma_port_event(struct port *port, unsigned int events)
 {
@@ -244,7 +244,7 @@ void sma_port_event(struct port *port, unsigned int events)
 		sma_port_fault(port, FAULT_LINK_INTEGRITY);
 	if (!(events & PORT_EV_STATE) || port == end || port->state > PORT_INIT)
 		return;
-	if (agents && agents->sma && agents->sma->setting == port)
+	if (port->state == PORT_DOWN && agents && agents->sma && agents->sma->setting == port)
 		return;
 	notice = notice_new(end, NOTICE_URGENT, UMAD_SM_LINK_STATE_CHANGED_TRAP);
 	notice.link_state.lid = htobe16(end->lid);
