@@ -14,7 +14,8 @@ setup()
 {
 	[ -z "${IBFS_SKIP:-}" ] || skip "$IBFS_SKIP"
 	need_unshare
-	export IBFS=$MNT
+	# A sanitized program wants its runtime before libibfs-run.so.
+	export IBFS=$MNT ASAN_OPTIONS=verify_asan_link_order=0
 }
 
 nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }

@@ -45,6 +45,7 @@ void fs_exit(struct ibfs *ibfs)
 
 	if (!fs)
 		return;
+	offload_exit(ibfs);
 	HASH_ITER(hh, fs->overrides, o, tmp) {
 		HASH_DEL(fs->overrides, o);
 		free(o);

@@ -48,6 +48,7 @@ struct offload {
 	struct job *ended;		/* on the way to the loop */
 	unsigned int threads;
 	bool exiting;
+	bool abandoned;			/* the last thread frees it */
 };
 
 static void finish(struct job *job)
@@ -75,6 +76,17 @@ static void on_async(struct ev_loop *loop, ev_async *async, int revents)
 	}
 }
 
+/* What never ran, or ended after the loop looked last. */
+static void drop_jobs(struct job *jobs)
+{
+	struct job *job, *tmp;
+
+	DL_FOREACH_SAFE(jobs, job, tmp) {
+		DL_DELETE(jobs, job);
+		job->disowned(job);
+	}
+}
+
 static struct offload *pool_new(struct ev_loop *loop)
 {
 	struct offload *pool = calloc(1, sizeof(*pool));
@@ -93,6 +105,7 @@ static struct offload *pool_new(struct ev_loop *loop)
 
 static void pool_free(struct offload *pool)
 {
+	drop_jobs(pool->ended);
 	pthread_cond_destroy(&pool->none);
 	pthread_mutex_destroy(&pool->lock);
 	free(pool);
@@ -161,6 +174,7 @@ static void *worker_main(void *arg)
 	struct offload *pool = worker->pool;
 	struct user *user = worker->user;
 	struct job *job;
+	bool last;
 
 	pthread_mutex_lock(&pool->lock);
 	while ((job = next_job(worker))) {
@@ -178,7 +192,10 @@ static void *worker_main(void *arg)
 	user_put(pool, user);
 	if (!--pool->threads)
 		pthread_cond_signal(&pool->none);
+	last = !pool->threads && pool->abandoned;
 	pthread_mutex_unlock(&pool->lock);
+	if (last)
+		pool_free(pool);
 	return NULL;
 }
 
@@ -266,17 +283,6 @@ void offload_disown(struct job *job)
 	job->orphan = true;
 }
 
-/* What never ran, or ended after the loop looked last. */
-static void drop_jobs(struct job *jobs)
-{
-	struct job *job, *tmp;
-
-	DL_FOREACH_SAFE(jobs, job, tmp) {
-		DL_DELETE(jobs, job);
-		job->disowned(job);
-	}
-}
-
 static void drop_users(struct offload *pool)
 {
 	struct user *user, *tmp;
@@ -294,7 +300,7 @@ static void drop_users(struct offload *pool)
 	}
 }
 
-/* A thread that is stuck keeps the pool, until the process ends under it. */
+/* A thread that is stuck keeps the pool, and a process that ends doesn't wait for it. */
 void offload_exit(struct ibfs *ibfs)
 {
 	struct offload *pool = ibfs->offload;
@@ -317,9 +323,8 @@ void offload_exit(struct ibfs *ibfs)
 		if (pthread_cond_timedwait(&pool->none, &pool->lock, &until))
 			break;
 	drop_users(pool);
-	drop_jobs(pool->ended);
-	pool->ended = NULL;
 	idle = !pool->threads;
+	pool->abandoned = !idle;
 	pthread_mutex_unlock(&pool->lock);
 	if (idle)
 		pool_free(pool);

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Helper threads for what may sleep for ever.
+load helpers
+
+offload() { run -0 timeout 60 "$BUILD/tests/offload" "$1"; }
+
+@test "offload: a client's jobs run in order" { offload order; }
+@test "offload: a client that hangs stops no other" { offload stuck; }
+@test "offload: a user's threads are bounded, other users' not touched" { offload bound; }
+@test "offload: EAGAIN when too many wait" { offload again; }
+@test "offload: a disowned job ends quietly" { offload disown; }
+@test "offload: the daemon's end doesn't wait for what hangs" { offload exit; }
+@test "offload: the daemon's end frees what is finished" { offload exit_idle; }
