@@ -58,6 +58,9 @@ all: $(BUILD)/ibfs $(BUILD)/ibfs-run $(BUILD)/libibfs-run.so
 
 objs: $(OBJS)
 
+# Where ibfs-run finds its library once installed.
+RUN_DEFS := -DIBFS_LIBDIR='"$(LIBDIR)"'
+
 # What is compiled depends on how: a file that changes when the flags do.
 FLAGS := $(CC) $(CFLAGS) $(SAN) $(LDFLAGS) $(PKG_LIBS)
 $(BUILD)/flags: FORCE
@@ -76,7 +79,7 @@ $(BUILD)/libibfs.a: $(LIB_OBJS)
 $(BUILD)/src/run/%.o: src/run/%.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -DIBFS_LIBDIR='"$(LIBDIR)"' -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC $(RUN_DEFS) -c -o $@ $<
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
@@ -123,7 +126,7 @@ TIDY := $(patsubst %.c,build/lint/%.tidy,$(SRCS) $(wildcard src/run/*.c))
 build/lint/%.tidy: %.c .clang-tidy $(wildcard include/ibfs/*.h src/*/*.h)
 	$(call say,TIDY,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)clang-tidy --quiet $< -- $(CFLAGS) 2>$@.err || { cat $@.err; exit 1; }
+	$(Q)clang-tidy --quiet $< -- $(CFLAGS) $(RUN_DEFS) 2>$@.err || { cat $@.err; exit 1; }
 	$(Q)touch $@
 
 lint: $(TIDY)

@@ -287,7 +287,7 @@ static inline bool port_has_lid(const struct port *port, uint16_t lid)
 int port_xmit(struct port *port, struct packet *pkt);
 
 /* Switching, switch.c: called by port_xmit() for a packet that reached a switch. */
-void switch_recv(struct port *port, struct packet *pkt);
+void switch_recv(struct port *in, struct packet *pkt);
 /* Forward from inside the switch (port 0's own packets) by its tables. */
 void switch_forward(struct node *node, struct port *in, struct packet *pkt);
 /* Table access for SMA and static routing; grows the table as needed. -ERANGE, -ENOMEM. */
