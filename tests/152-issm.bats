@@ -16,19 +16,19 @@ blocked() { grep -q "^257 " "/proc/$(spawned "$1")/syscall" && [ ! -s "$IBFS_DIR
 try() { run -0 "$BUILD/tests/issm" try "$(port)/issm"; }
 
 @test "issm: open sets IsSM, close clears it" {
-	! is_sm
+	not is_sm
 	hold a
 	wait_for held a
 	is_sm
 	reap a
-	! is_sm
+	not is_sm
 }
 
 @test "issm: a shell holds it by a redirection" {
 	exec 7<"$(port)/issm"
 	is_sm
 	exec 7<&-
-	! is_sm
+	not is_sm
 }
 
 @test "issm: one holder: EAGAIN with O_NONBLOCK" {
@@ -40,7 +40,7 @@ try() { run -0 "$BUILD/tests/issm" try "$(port)/issm"; }
 	reap a
 	try
 	[ "$output" = held ]
-	! is_sm
+	not is_sm
 }
 
 @test "issm: waiters get it in their order" {
@@ -56,9 +56,9 @@ try() { run -0 "$BUILD/tests/issm" try "$(port)/issm"; }
 		wait_for held "$(tr abc bcd <<<"$name")"
 		is_sm
 	done
-	blocked d && false
+	not blocked d
 	reap d
-	! is_sm
+	not is_sm
 }
 
 @test "issm: a holder that is killed hands over" {
@@ -70,7 +70,7 @@ try() { run -0 "$BUILD/tests/issm" try "$(port)/issm"; }
 	wait_for held b
 	is_sm
 	reap b KILL
-	! is_sm
+	not is_sm
 }
 
 @test "issm: a waiter that is killed leaves the others waiting" {

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2016
 # ibfs-run: what a command sees, for root and for others, and what goes wrong.
 load helpers
 

@@ -66,7 +66,7 @@ static int wait_syscall(pid_t tid, const atomic_int *stop, long *nr, uint64_t ar
 {
 	struct timespec wait = { .tv_nsec = WAIT_NS };
 	char path[64];
-	int fd, ret;
+	int fd, ret = -EAGAIN;
 
 	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -127,8 +127,8 @@ static void sum_iov(struct client_buf *buf)
 int client_buf_find(struct client_buf *buf, pid_t tid, const atomic_int *stop)
 {
 	const struct call *call;
-	uint64_t arg[3];
-	long nr;
+	uint64_t arg[3] = { 0 };
+	long nr = -1;
 	int ret;
 
 	ret = wait_syscall(tid, stop, &nr, arg);

@@ -474,7 +474,7 @@ static int fill_reg2(struct umad_file *uf, const struct ib_user_mad_reg_req2 *re
 static ssize_t register_agent2(struct umad_file *uf, const void *in, void *out, size_t *out_len)
 {
 	struct ib_user_mad_reg_req2 req;
-	struct mad_reg reg;
+	struct mad_reg reg = { 0 };
 	int id, ret;
 
 	memcpy(&req, in, sizeof(req));

@@ -123,6 +123,7 @@ static int fstat_common(int fd, struct stat *st)
 	return stat_common(fd, "", st, AT_EMPTY_PATH);
 }
 
+/* glibc's declarations have reserved names. NOLINTBEGIN(*-inconsistent-declaration-parameter-name) */
 int stat(const char *restrict path, struct stat *restrict st)
 {
 	return stat_common(AT_FDCWD, path, st, 0);
@@ -187,6 +188,8 @@ int fstatat64(int dir, const char *restrict path, struct stat64 *restrict st, in
 {
 	return stat_common(dir, path, (struct stat *)st, flags);
 }
+
+/* NOLINTEND(*-inconsistent-declaration-parameter-name) */
 
 int __xstat(int version, const char *path, struct stat *st);
 int __xstat(int version, const char *path, struct stat *st)
