@@ -25,8 +25,8 @@ link_ctl() { echo "$MNT/fabric/links/rxe0:1-switch:1/ctl"; }
 	echo down >"$(link_ctl)"
 	echo up >"$(link_ctl)"
 	wait_for file_has "$IBFS_DIR/own.log" 'event=port_active'
-	! grep -q rxe0 "$IBFS_DIR/others.log"
-	! grep -q rxe1 "$IBFS_DIR/own.log"
+	run ! grep -q rxe0 "$IBFS_DIR/others.log"
+	run ! grep -q rxe1 "$IBFS_DIR/own.log"
 	reap own
 	reap others
 }

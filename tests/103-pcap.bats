@@ -17,6 +17,7 @@ dissect() { tshark -r "$@" 2>/dev/null; }
 
 @test "tshark reads it live" {
 	# spawn takes standard input away, so a shell of its own opens it.
+	# shellcheck disable=SC2016
 	spawn live sh -c 'exec tshark -l -n -i - -c 4 <"$0"' "$MNT/rxe0/1/pcap"
 	wait_for file_has "$IBFS_DIR/live.log" 'Capturing|Capture started'
 	query 0,1

@@ -82,6 +82,7 @@ static int test_opens(char **argv)
 		CHECK(read(fds[i], buf, sizeof(buf)) == len);
 	for (i = 0; i < n; i++)
 		CHECK(close(fds[i]) == 0);
+	free(fds);
 	return 0;
 }
 

@@ -109,13 +109,13 @@ const char *phys_state_name(unsigned int state)
 
 /* sysfs.c's rate_show(): by the speed's and the width's bit, Gbit/s of the lanes' payload. */
 static const struct speed {
-	unsigned int bit;
 	const char *name;
+	unsigned int bit;
 	unsigned int lane;		/* 100 Mbit/s a lane */
 } speeds[] = {
-	{ 1, "SDR", 25 }, { 2, "DDR", 50 }, { 4, "QDR", 100 }, { 8, "FDR10", 100 },
-	{ 16, "FDR", 140 }, { 32, "EDR", 250 }, { 64, "HDR", 500 }, { 128, "NDR", 1000 },
-	{ 256, "XDR", 2000 },
+	{ "SDR", 1, 25 }, { "DDR", 2, 50 }, { "QDR", 4, 100 }, { "FDR10", 8, 100 },
+	{ "FDR", 16, 140 }, { "EDR", 32, 250 }, { "HDR", 64, 500 }, { "NDR", 128, 1000 },
+	{ "XDR", 256, 2000 },
 };
 
 static const unsigned int widths[] = { 1, 4, 8, 12, 2 };	/* by the bit's number */
@@ -553,7 +553,7 @@ static int counters_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char
 	(void)dir;
 	if (*pos >= CNT_MAX)
 		return 0;
-	strcpy(name, counter_names[*pos]);
+	snprintf(name, 256, "%s", counter_names[*pos]);
 	child->kind = KIND_COUNTER;
 	child->sub = *pos;
 	++*pos;
@@ -599,38 +599,41 @@ static ssize_t counter_store(struct file *file, struct fs_req *req, const char *
 const struct file_ops counter_ops = { .show = counter_show, .store = counter_store };
 
 /* The device's own counters, by name. */
-static int hw_counters_lookup(struct ibfs *ibfs, struct path dir, const char *name,
-			      struct path *child)
+static const char *hw_counter_name(const struct ibfs_device *dev, uint64_t index)
 {
-	const char *const *names = path_device(ibfs, dir)->ops->hw_counters;
-	unsigned int i;
+	const char *const *names = dev->ops->hw_counters;
 
-	for (i = 0; names && names[i]; i++) {
-		if (strcmp(names[i], name) != 0)
-			continue;
-		child->kind = KIND_HW_COUNTER;
-		child->sub = i;
-		return 0;
+	while (names && *names && index) {
+		names++;
+		index--;
 	}
-	return -ENOENT;
+	return names ? *names : NULL;
 }
 
 static int hw_counters_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
 			    struct path *child)
 {
-	const char *const *names = path_device(ibfs, dir)->ops->hw_counters;
-	unsigned int i;
+	const char *found = hw_counter_name(path_device(ibfs, dir), *pos);
 
-	for (i = 0; names && names[i]; i++) {
-		if (i < *pos)
-			continue;
-		snprintf(name, 256, "%s", names[i]);
-		child->kind = KIND_HW_COUNTER;
-		child->sub = i;
-		++*pos;
-		return 1;
-	}
-	return 0;
+	if (!found)
+		return 0;
+	snprintf(name, 256, "%s", found);
+	child->kind = KIND_HW_COUNTER;
+	child->sub = *pos;
+	++*pos;
+	return 1;
+}
+
+static int hw_counters_lookup(struct ibfs *ibfs, struct path dir, const char *name,
+			      struct path *child)
+{
+	uint64_t pos = 0;
+	char found[256];
+
+	while (hw_counters_next(ibfs, dir, &pos, found, child) > 0)
+		if (!strcmp(found, name))
+			return 0;
+	return -ENOENT;
 }
 
 const struct dir_ops hw_counters_dir = { .lookup = hw_counters_lookup, .next = hw_counters_next };
@@ -641,6 +644,8 @@ static int hw_counter_show(struct ibfs *ibfs, struct path path, struct textbuf *
 	uint64_t value;
 	int ret;
 
+	if (!hw_counter_name(dev, path.sub))
+		return -ENOENT;
 	ret = dev->ops->query_hw_counter(dev, path.port, path.sub, &value);
 	if (!ret)
 		text_printf(out, "%llu\n", (unsigned long long)value);

@@ -14,7 +14,7 @@
 #include "fs/fabricdir.h"
 #include "fs/rows.h"
 
-enum { NODE_ATTR, NODE_GUID, NODE_DESC, NODE_LID, NODE_LFT, NODE_MFT };
+enum { NODE_ATTR, NODE_GUID, NODE_DESC, NODE_LID, NODE_LFT, NODE_MFT };	/* from LID on: switches */
 enum { NP_ATTR, NP_STATE, NP_PHYS_STATE, NP_RATE, NP_LID, NP_PEER };
 
 const struct entry switch_entries[] = {
@@ -126,6 +126,7 @@ static int hex_digit(char c)
 
 bool id_from_name(char *id, size_t size, const char *name)
 {
+	int high, low;
 	size_t n = 0;
 
 	for (; *name; name++) {
@@ -135,9 +136,11 @@ bool id_from_name(char *id, size_t size, const char *name)
 			id[n++] = *name;
 			continue;
 		}
-		if (hex_digit(name[1]) < 0 || hex_digit(name[2]) < 0)
+		high = hex_digit(name[1]);
+		low = high < 0 ? -1 : hex_digit(name[2]);
+		if (low < 0)
 			return false;
-		id[n++] = hex_digit(name[1]) << 4 | hex_digit(name[2]);
+		id[n++] = 16 * high + low;
 		name += 2;
 	}
 	id[n] = '\0';
@@ -301,6 +304,8 @@ static int node_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 {
 	const struct node *node = path_node(ibfs, path);
 
+	if (path.sub >= NODE_LID && !node->sw)
+		return -ENOENT;
 	switch (path.sub) {
 	case NODE_ATTR:
 		node_attr_print(ibfs, node, out);

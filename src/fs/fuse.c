@@ -215,7 +215,12 @@ static void done(struct front_req *req, ssize_t result, const void *data, size_t
 		finish(req, result, data, len);
 }
 
-static struct front_req *start(fuse_req_t fuse, struct fuse_file_info *fi, enum req_type type)
+static struct front_file *file_of(const struct fuse_file_info *fi)
+{
+	return (struct front_file *)(uintptr_t)fi->fh;
+}
+
+static struct front_req *start(fuse_req_t fuse, struct front_file *file, enum req_type type)
 {
 	struct front_req *req = req_get(fuse_req_userdata(fuse), fuse);
 
@@ -225,7 +230,7 @@ static struct front_req *start(fuse_req_t fuse, struct fuse_file_info *fi, enum 
 	}
 	req->type = type;
 	req->req.reply = front_reply;
-	req->file = fi ? (struct front_file *)(uintptr_t)fi->fh : NULL;
+	req->file = file;
 	return req;
 }
 
@@ -279,8 +284,8 @@ static void op_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 static void op_read(fuse_req_t fuse, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
-	struct front_req *req = start(fuse, fi, REQ_READ);
-	struct file *file;
+	struct front_req *req = start(fuse, file_of(fi), REQ_READ);
+	struct file *file = file_of(fi)->file;
 	ssize_t ret;
 	char *data;
 
@@ -288,7 +293,6 @@ static void op_read(fuse_req_t fuse, fuse_ino_t ino, size_t size, off_t off,
 	if (!req)
 		return;
 	data = req->front->data;
-	file = req->file->file;
 	file->flags = fi->flags;
 	ret = fs_read(&req->req, file, data, size < READ_SIZE ? size : READ_SIZE, off);
 	done(req, ret, data, ret);
@@ -297,13 +301,12 @@ static void op_read(fuse_req_t fuse, fuse_ino_t ino, size_t size, off_t off,
 static void op_write(fuse_req_t fuse, fuse_ino_t ino, const char *buf, size_t size, off_t off,
 		     struct fuse_file_info *fi)
 {
-	struct front_req *req = start(fuse, fi, REQ_WRITE);
-	struct file *file;
+	struct front_req *req = start(fuse, file_of(fi), REQ_WRITE);
+	struct file *file = file_of(fi)->file;
 
 	(void)ino;
 	if (!req)
 		return;
-	file = req->file->file;
 	file->flags = fi->flags;
 	done(req, fs_write(&req->req, file, buf, size, off), NULL, 0);
 }
@@ -322,11 +325,11 @@ static void op_ioctl(fuse_req_t fuse, fuse_ino_t ino, unsigned int cmd, void *ar
 		fuse_reply_err(fuse, ENOTTY);
 		return;
 	}
-	req = start(fuse, fi, REQ_IOCTL);
+	req = start(fuse, file_of(fi), REQ_IOCTL);
 	if (!req)
 		return;
 	data = req->front->data;
-	ret = fs_ioctl(&req->req, req->file->file, cmd, (uintptr_t)arg, in, in_len, data,
+	ret = fs_ioctl(&req->req, file_of(fi)->file, cmd, (uintptr_t)arg, in, in_len, data,
 		       out_room < READ_SIZE ? out_room : READ_SIZE, &out_len);
 	done(req, ret, data, out_len);
 }
@@ -334,7 +337,7 @@ static void op_ioctl(fuse_req_t fuse, fuse_ino_t ino, unsigned int cmd, void *ar
 static void op_poll(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi,
 		    struct fuse_pollhandle *poll)
 {
-	struct front_file *file = (struct front_file *)(uintptr_t)fi->fh;
+	struct front_file *file = file_of(fi);
 
 	(void)ino;
 	if (poll) {
@@ -348,7 +351,7 @@ static void op_poll(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi,
 static void op_release(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
-	file_free((struct front_file *)(uintptr_t)fi->fh);
+	file_free(file_of(fi));
 	fuse_reply_err(fuse, 0);
 }
 

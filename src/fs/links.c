@@ -262,31 +262,30 @@ static int parse_time(const char *text, double *seconds)
 	return -EINVAL;
 }
 
-static const struct fault_word {
-	const char *key;
-	size_t offset;
-	int (*parse)(const char *text, double *value);
-} fault_words[] = {
-	{ "drop", offsetof(struct fault_conf, drop), parse_probability },
-	{ "corrupt", offsetof(struct fault_conf, corrupt), parse_probability },
-	{ "duplicate", offsetof(struct fault_conf, duplicate), parse_probability },
-	{ "reorder", offsetof(struct fault_conf, reorder), parse_probability },
-	{ "delay", offsetof(struct fault_conf, delay), parse_time },
-	{ "jitter", offsetof(struct fault_conf, jitter), parse_time },
-};
-
 static int parse_fault(struct ibfs *ibfs, struct fault_conf *conf, const char *arg)
 {
+	const struct {
+		const char *key;
+		double *field;
+		int (*parse)(const char *text, double *value);
+	} words[] = {
+		{ "drop", &conf->drop, parse_probability },
+		{ "corrupt", &conf->corrupt, parse_probability },
+		{ "duplicate", &conf->duplicate, parse_probability },
+		{ "reorder", &conf->reorder, parse_probability },
+		{ "delay", &conf->delay, parse_time },
+		{ "jitter", &conf->jitter, parse_time },
+	};
 	const char *value;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(fault_words) / sizeof(fault_words[0]); i++) {
-		value = ctl_value(arg, fault_words[i].key);
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		value = ctl_value(arg, words[i].key);
 		if (!value)
 			continue;
-		if (fault_words[i].parse(value, (double *)((char *)conf + fault_words[i].offset)))
+		if (words[i].parse(value, words[i].field))
 			return ibfs_fail(ibfs, EINVAL, "links/ctl: \"%s\": expected %s", arg,
-					 fault_words[i].parse == parse_time ?
+					 words[i].parse == parse_time ?
 					 "a time (5ms, 10us, 1s)" : "a probability (0 to 1)");
 		return 0;
 	}

@@ -3,6 +3,7 @@
  * `metrics`: the text format of Prometheus. Units are its own (bytes,
  * seconds), not those of the counters' files.
  */
+#include <inttypes.h>
 #include <time.h>
 #include <utlist.h>
 
@@ -57,9 +58,8 @@ static void port_counter(struct ibfs_device *dev, const struct metric *m, struct
 
 	for (port = dev->first_port; port <= dev->num_ports; port++)
 		if (dev->ops->query_counter(dev, port, m->counter, &value) == 0)
-			text_printf(out, "ibfs_port_%s_total{device=\"%s\",port=\"%u\"} %llu\n",
-				    m->name, dev->name, port,
-				    (unsigned long long)(value * m->unit));
+			text_printf(out, "ibfs_port_%s_total{device=\"%s\",port=\"%u\"} %" PRIu64 "\n",
+				    m->name, dev->name, port, value * m->unit);
 }
 
 static void port_counters(struct ibfs *ibfs, struct textbuf *out)

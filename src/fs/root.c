@@ -90,7 +90,7 @@ static int root_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char nam
 	(void)dir;
 	if (!dev)
 		return 0;
-	strcpy(name, dev->name);
+	snprintf(name, 256, "%s", dev->name);
 	child->kind = KIND_DEV;
 	child->dev = dev->num;
 	*pos = dev->num + 1;

@@ -4,6 +4,7 @@
  * file of what they show; here nothing knows what a file contains.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fabric/fabric.h"
@@ -138,9 +139,12 @@ static int check_device(struct ibfs *ibfs, struct path path, unsigned int by)
 
 static int check_node(const struct fabric *fabric, struct path path, unsigned int by)
 {
+	const struct node *node;
+
 	if (!fabric || path.idx >= fabric->num_nodes || !fabric->nodes[path.idx])
 		return -ENOENT;
-	if ((by & BY_PORT) && path.port > fabric->nodes[path.idx]->num_ports)
+	node = fabric->nodes[path.idx];
+	if ((by & BY_PORT) && (path.port > node->num_ports || (!path.port && !node->sw)))
 		return -ENOENT;
 	return 0;
 }
@@ -280,7 +284,7 @@ int fs_readdir(struct ibfs *ibfs, struct path dir, uint64_t *cookie, char name[2
 	if (*cookie < GENERATED) {
 		entry = nth_entry(row, *cookie);
 		if (entry) {
-			strcpy(name, entry->name);
+			snprintf(name, 256, "%s", entry->name);
 			*child = entry_path(dir, entry);
 			++*cookie;
 			return 1;

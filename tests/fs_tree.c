@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tree without a front end: whatever path, name or cookie comes, nothing
+ * goes wrong; entries are found as they are listed; permissions are checked.
+ */
+#include <errno.h>
+#include <ev.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabric/fabric.h"
+#include "fs/tree.h"
+#include "hca/mad.h"
+
+static int failures;
+
+#define CHECK(ok) do { \
+	if (!(ok)) { \
+		fprintf(stderr, "fs_tree.c:%d: %s\n", __LINE__, #ok); \
+		failures++; \
+	} \
+} while (0)
+
+static bool same(struct path a, struct path b)
+{
+	return path_pack(a) == path_pack(b);
+}
+
+/* Everything below dir: what readdir says, lookup and getattr say too, and ".." leads back. */
+static unsigned int walk(struct ibfs *ibfs, struct path dir, unsigned int depth)
+{
+	uint64_t cookie = 0, again;
+	struct path child, found;
+	unsigned int n = 0;
+	char name[256];
+	struct stat st;
+
+	while (fs_readdir(ibfs, dir, &cookie, name, &child) == 1) {
+		CHECK(cookie < 1ULL << 62);
+		CHECK(fs_lookup(ibfs, dir, name, &found) == 0 && same(child, found));
+		CHECK(fs_getattr(ibfs, child, &st) == 0);
+		CHECK(st.st_ino == path_pack(child) && (st.st_mode & S_IFMT) == fs_type(child));
+		again = cookie;
+		CHECK(fs_readdir(ibfs, dir, &again, name, &found) >= 0);
+		n++;
+		if (!S_ISDIR(st.st_mode))
+			continue;
+		CHECK(fs_lookup(ibfs, child, "..", &found) == 0 && same(found, dir));
+		CHECK(depth < 12);
+		n += walk(ibfs, child, depth + 1);
+	}
+	return n;
+}
+
+static void no_reply(struct fs_req *req, ssize_t result, const void *data, size_t len)
+{
+	(void)req;
+	(void)result;
+	(void)data;
+	(void)len;
+	CHECK(!"a reply");
+}
+
+/* Any 64 bits are a path, any text a name, any number a cookie. */
+static void fuzz(struct ibfs *ibfs, unsigned int rounds)
+{
+	static const char *const names[] = { "", ".", "..", "x", "0", "1", "255", "umad",
+		"umad4294967296", "%", "a:1-b:2", "-", ":", "rxe0:1-switch:1", "rxe0:999-", "rxe0" };
+	struct fs_req req = { .ibfs = ibfs, .reply = no_reply };
+	struct path path, child;
+	struct file *file;
+	uint64_t cookie;
+	struct stat st;
+	char buf[4096], name[256];
+
+	while (rounds--) {
+		path = path_unpack((uint64_t)(random() % (KIND_MAX + 4)) << 56 |
+				   (uint64_t)(random() & 0x1f) << 48 |
+				   (uint64_t)(random() & 3) << 40 | (uint64_t)(random() & 3) << 28 |
+				   (random() & (random() & 1 ? 3 : 0xfffffff)));
+		fs_getattr(ibfs, path, &st);
+		fs_lookup(ibfs, path, names[random() % (sizeof(names) / sizeof(names[0]))], &child);
+		cookie = (uint64_t)random() << (random() % 33);
+		fs_readdir(ibfs, path, &cookie, name, &child);
+		if (path.kind == KIND_UMAD || path.kind == KIND_ISSM)
+			continue;
+		if (fs_open(&req, path, O_RDWR | O_NONBLOCK, &file) == 0 && file) {
+			fs_read(&req, file, buf, random() % sizeof(buf), 0);
+			fs_read(&req, file, buf, random() % sizeof(buf), random());
+			fs_poll(file);
+		}
+		if (file)
+			fs_release(file);
+	}
+}
+
+static void test_access(struct ibfs *ibfs)
+{
+	struct fs_cred root = { 0, 0, 0 }, user = { 1000, 1000, 0 }, self = { 1000, 1000, getpid() };
+	struct stat set = { .st_mode = 0640, .st_uid = 1001, .st_gid = 2000 };
+	struct path dir, umad, lid;
+
+	CHECK(fs_lookup(ibfs, (struct path){ .kind = KIND_ROOT }, "rxe0", &dir) == 0);
+	CHECK(fs_lookup(ibfs, dir, "1", &dir) == 0);
+	CHECK(fs_lookup(ibfs, dir, "umad", &umad) == 0 && fs_lookup(ibfs, dir, "lid", &lid) == 0);
+	CHECK(fs_access(ibfs, lid, &user, R_OK) == 0);
+	CHECK(fs_access(ibfs, lid, &user, W_OK) == -EACCES);
+	CHECK(fs_access(ibfs, umad, &user, R_OK) == -EACCES);
+	CHECK(fs_access(ibfs, umad, &root, R_OK | W_OK) == 0);
+	CHECK(fs_setattr(ibfs, umad, &user, &set, FS_SET_MODE) == -EPERM);
+	CHECK(fs_setattr(ibfs, umad, &user, &set, FS_SET_UID) == -EPERM);
+	CHECK(fs_setattr(ibfs, lid, &root, &set, FS_SET_MODE) == -EPERM);
+	CHECK(fs_setattr(ibfs, lid, &root, &set, FS_SET_SIZE) == 0);
+	CHECK(fs_setattr(ibfs, umad, &root, &set, FS_SET_MODE | FS_SET_GID) == 0);
+	user.gid = 2000;
+	CHECK(fs_access(ibfs, umad, &user, R_OK) == 0);
+	CHECK(fs_access(ibfs, umad, &user, W_OK) == -EACCES);
+	/* By the groups of a thread: this process', which a test sets. */
+	set.st_gid = 4242;
+	CHECK(fs_setattr(ibfs, umad, &root, &set, FS_SET_GID) == 0);
+	CHECK(fs_access(ibfs, umad, &self, R_OK) == -EACCES);
+	if (geteuid() == 0) {
+		CHECK(setgroups(2, (gid_t[]){ 7, 4242 }) == 0);
+		CHECK(fs_access(ibfs, umad, &self, R_OK) == 0);
+	}
+	set.st_uid = 1000;
+	CHECK(fs_setattr(ibfs, umad, &root, &set, FS_SET_UID) == 0);
+	CHECK(fs_access(ibfs, umad, &self, R_OK | W_OK) == 0);
+	CHECK(fs_setattr(ibfs, umad, &self, &set, FS_SET_MODE) == 0);
+}
+
+/* What is open when its device goes fails, and is freed all the same. */
+static void test_gone(struct ibfs *ibfs)
+{
+	struct ibfs_device *dev = device_find(ibfs, "rxe1");
+	struct path path = { .kind = KIND_PORT_TEXT, .dev = dev->num, .port = 1 };
+	struct fs_req req = { .ibfs = ibfs, .reply = no_reply };
+	struct file *file;
+	struct stat st;
+	char buf[64];
+
+	CHECK(fs_open(&req, path, O_RDONLY, &file) == 0);
+	CHECK(fs_read(&req, file, buf, sizeof(buf), 0) > 0);
+	dev->ops->remove(dev);
+	CHECK(fs_read(&req, file, buf, sizeof(buf), 0) == -ENODEV);
+	CHECK(fs_write(&req, file, buf, sizeof(buf), 0) == -EINVAL);
+	fs_release(file);
+	CHECK(fs_getattr(ibfs, path, &st) == -ENOENT);
+	CHECK(fs_open(&req, path, O_RDONLY, &file) == -ENOENT && !file);
+}
+
+static void make_fabric(struct ibfs *ibfs)
+{
+	struct node *sw = node_new(ibfs->fabric, NODE_SWITCH, "switch", 4, 0);
+	struct node *a = node_new(ibfs->fabric, NODE_CA, "rxe0", 1, 0);
+	struct node *b = node_new(ibfs->fabric, NODE_CA, "rxe1", 2, 0);
+
+	CHECK(sw && a && b);
+	CHECK(link_new(&a->ports[1], &sw->ports[1]) && link_new(&b->ports[1], &sw->ports[2]));
+	CHECK(soft_device_add(ibfs, "rxe0", "rxe0") == 0);
+	CHECK(soft_device_add(ibfs, "rxe1", "rxe1") == 0);
+	CHECK(soft_device_add(ibfs, "sw", "switch") == 0);
+	CHECK(soft_device_add(ibfs, "sys", "rxe1") < 0);
+}
+
+int main(void)
+{
+	const struct path root = { .kind = KIND_ROOT };
+	struct ibfs ibfs = { .loop = ev_loop_new(0) };
+	struct ibfs_device *dev;
+	unsigned int n;
+
+	ibfs.tasks = taskq_new(ibfs.loop);
+	ibfs.errors = textring_new(16);
+	ibfs.events = textring_new(16);
+	ibfs.fabric = fabric_new(&ibfs, &sim_node_ops);
+	CHECK(fs_init(&ibfs) == 0);
+	make_fabric(&ibfs);
+	n = walk(&ibfs, root, 0);
+	CHECK(n > 500);
+	fuzz(&ibfs, 200000);
+	CHECK(walk(&ibfs, root, 0) == n);
+	test_access(&ibfs);
+	test_gone(&ibfs);
+	fuzz(&ibfs, 20000);
+	CHECK(ibfs.fs->open_files == 0);
+	while ((dev = ibfs.devices) != NULL)
+		dev->ops->remove(dev);
+	fabric_free(ibfs.fabric);
+	fs_exit(&ibfs);
+	textring_free(ibfs.errors);
+	textring_free(ibfs.events);
+	taskq_free(ibfs.tasks);
+	ev_loop_destroy(ibfs.loop);
+	return failures != 0;
+}
