@@ -32,11 +32,13 @@ struct lrh {			/* 7.7 */
 struct grh {			/* 8.3 */
 	__be32 ver_tclass_flow;	/* IPVer:4 TClass:8 FlowLabel:20 */
 	__be16 paylen;		/* bytes after the GRH, ICRC included */
-	uint8_t nxthdr;		/* 0x1b */
+	uint8_t nxthdr;		/* GRH_NXTHDR_IBA */
 	uint8_t hoplmt;
 	uint8_t sgid[16];
 	uint8_t dgid[16];
 };
+
+#define GRH_NXTHDR_IBA	0x1b
 
 struct bth {			/* 9.2 */
 	uint8_t opcode;

@@ -15,7 +15,6 @@
 #include "hca/pma.h"
 #include "hca/sma.h"
 
-#define GRH_NXTHDR_IBA	0x1b
 
 bool mad_view(struct packet *pkt, struct mad_view *view)
 {

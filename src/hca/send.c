@@ -13,11 +13,9 @@
 #include "fabric/packet.h"
 #include "hca/agent.h"
 
-#define LOW_24_BITS	0xffffff
 #define IN_FLIGHT	"a MAD with this TID and class is in flight"
 #define BAD_ROUTE	"a directed route that can't be"
 #define GRH_VERSION	6
-#define GRH_NEXT_BTH	0x1b
 
 static void push_deth(struct packet *pkt, uint32_t qpn)
 {
@@ -35,8 +33,8 @@ static void push_bth(struct packet *pkt, struct mad_port *mp, uint32_t qpn,
 	bth->opcode = BTH_OPCODE_UD_SEND_ONLY;
 	bth->flags = 0;
 	bth->pkey = htobe16(qpn ? port_pkey(mp->port, addr->pkey_index) : PKEY_DEFAULT);
-	bth->dqpn = htobe32(addr->qpn & LOW_24_BITS);
-	bth->psn = htobe32(mp->psn[qpn]++ & LOW_24_BITS);
+	bth->dqpn = htobe32(addr->qpn & BTH_QPN_MASK);
+	bth->psn = htobe32(mp->psn[qpn]++ & BTH_PSN_MASK);
 }
 
 static void push_grh(struct packet *pkt, const struct port *port, const struct mad_addr *addr)
@@ -48,7 +46,7 @@ static void push_grh(struct packet *pkt, const struct port *port, const struct m
 	grh->ver_tclass_flow = htobe32((uint32_t)GRH_VERSION << 28 | addr->traffic_class << 20 |
 				       (addr->flow_label & 0xfffff));
 	grh->paylen = 0;
-	grh->nxthdr = GRH_NEXT_BTH;
+	grh->nxthdr = GRH_NXTHDR_IBA;
 	grh->hoplmt = addr->hop_limit;
 	memcpy(grh->sgid, &prefix, sizeof(prefix));
 	memcpy(grh->sgid + 8, &guid, sizeof(guid));
