@@ -229,7 +229,7 @@ static void test_all_ports(void)
 
 static void test_pma_dispatch(void)
 {
-	static const uint8_t wrong[] = { 0x15, 0x16, 0x17, 0x18, 0x1b, 0x1f, 0x36, 0xff };
+	static const uint8_t wrong[] = { 0x13, 0x18, 0x1b, 0x1c, 0x1f, 0x36, 0xff };
 	struct gmp gmp = { .attr = ATTR_COUNTERS, .class_version = 2 };
 
 	CHECK_EQ(pma_get(ATTR_CPI, 5, 1), MAD_OK);
@@ -245,6 +245,76 @@ static void test_pma_dispatch(void)
 	CHECK_EQ(pma_clear(ATTR_EXT, 2, 5, 0xffff), MAD_BAD_VALUE);
 	CHECK_EQ(send_gmp(&gmp), 1);
 	CHECK_EQ(be16toh(t.got[0].status), MAD_BAD_VERSION);
+}
+
+/* Packets that are lost for one reason and another, and told apart. */
+static void test_details(void)
+{
+	struct gmp astray = { .attr = ATTR_CPI, .dlid = 60 };
+	struct gmp loop = { .attr = ATTR_CPI, .dlid = 61 };
+
+	CHECK_EQ(pma_get(0x15, 2, 1), MAD_OK);
+	CHECK_EQ(field(4, 4) | field(8, 4) | field(12, 4), 0);
+	CHECK_EQ(send_gmp(&astray), 0);
+	CHECK_EQ(send_gmp(&astray), 0);
+	switch_set_lft(t.s[0], 61, 1);
+	CHECK_EQ(send_gmp(&loop), 0);
+	t.s[0]->ports[1].phy_errors = 0;
+	sma_port_fault(&t.s[0]->ports[1], FAULT_OVERRUN);
+	CHECK_EQ(pma_get(0x15, 2, 1), MAD_OK);
+	CHECK_EQ(field(4, 2), 0);
+	CHECK_EQ(field(8, 2), 1);		/* PortBufferOverrunErrors */
+	CHECK_EQ(field(10, 2), 2);		/* PortDLIDMappingErrors */
+	CHECK_EQ(field(12, 2), 0);
+	CHECK_EQ(field(14, 2), 1);		/* PortLoopingErrors */
+	CHECK_EQ(t.s[0]->ports[1].cnt.rcv_switch_relay_errors, 3);
+	CHECK_EQ(pma_clear(0x15, 2, 1, 0x28), MAD_OK);
+	CHECK_EQ(field(8, 2), 1);
+	CHECK_EQ(field(10, 2) | field(14, 2), 0);
+	/* A LID that nobody has reaches b and is not taken. */
+	for (int i = 0; i < 3; i++)
+		switch_set_lft(t.s[i], 62, 2);
+	astray.dlid = 62;
+	CHECK_EQ(send_gmp(&astray), 0);
+	CHECK_EQ(pma_get(0x15, 5, 1), MAD_OK);
+	CHECK_EQ(field(6, 2), 1);		/* PortMalformedPktErrors */
+	CHECK_EQ(t.b->ports[1].cnt.rcv_errors, 1);
+	/* Into a link that is down. */
+	switch_set_lft(t.s[0], 63, 3);
+	astray.dlid = 63;
+	CHECK_EQ(send_gmp(&astray), 0);
+	CHECK_EQ(pma_get(0x16, 2, 3), MAD_OK);
+	CHECK_EQ(field(4, 4), 0x10000);		/* PortInactiveDiscards */
+	CHECK_EQ(pma_get(0x16, 2, 255), MAD_OK);
+	CHECK_EQ(field(4, 4), 0x10000);
+	CHECK_EQ(pma_clear(0x16, 2, 255, 0xffff), MAD_OK);
+	CHECK_EQ(field(4, 8), 0);
+}
+
+static void test_opcodes(void)
+{
+	static const uint16_t attrs[] = { 0x17, 0x19, 0x1a };
+	uint8_t data[MAD_SIZE - PMA_DATA] = { BTH_OPCODE_UD_SEND_ONLY, 1 };
+
+	for (unsigned int i = 0; i < 3; i++) {
+		CHECK_EQ(pma(UMAD_METHOD_SET, attrs[i], 2, data), MAD_OK);
+		CHECK_EQ(field(0, 1), BTH_OPCODE_UD_SEND_ONLY);
+		CHECK_EQ(field(4, 4), 0);
+	}
+	/* Since then: two requests of this loop, and each asking that follows, on VL 0. */
+	CHECK_EQ(pma_get(0x17, 2, 1), MAD_OK);
+	CHECK_EQ(field(4, 4), 3);
+	CHECK_EQ(field(8, 4), 3 * 72);
+	CHECK_EQ(pma_get(0x19, 2, 1), MAD_OK);
+	CHECK_EQ(field(4, 4), 3 << 16);
+	CHECK_EQ(pma_get(0x1a, 2, 1), MAD_OK);
+	CHECK_EQ(field(4, 8), 3ULL * 72 << 32);
+	/* Another opcode: from zero, and nothing of it comes. */
+	data[0] = 4;
+	CHECK_EQ(pma(UMAD_METHOD_SET, 0x17, 2, data), MAD_OK);
+	CHECK_EQ(pma_get(0x17, 2, 1), MAD_OK);
+	CHECK_EQ(field(0, 1), 4);
+	CHECK_EQ(field(4, 8), 0);
 }
 
 /* Count what goes by s1's port 2 between two moments that the loop's clock sets. */
@@ -422,6 +492,8 @@ static const struct test tests[] = {
 	{ "saturation", test_saturation, true },
 	{ "PortCountersExtended", test_extended, true },
 	{ "all ports", test_all_ports, true },
+	{ "error and discard details", test_details, true },
+	{ "opcodes", test_opcodes, true },
 	{ "PMA dispatch", test_pma_dispatch, true },
 	{ "samples", test_samples, true },
 	{ "congestion control", test_congestion, true },

@@ -62,6 +62,21 @@ struct port_counters {
 };
 
 /*
+ * What few ask for, 16.1.4.1 to 16.1.4.6: why packets were lost, and how many
+ * of one BTH opcode came in, in all and by VL. Kept from the first loss on, or
+ * from when somebody asks.
+ */
+struct port_details {
+	uint32_t xmit_inactive, xmit_mtu, xmit_lifetime;	/* of xmit_discards */
+	uint32_t rcv_local_phys, rcv_malformed, rcv_overrun;	/* of rcv_errors */
+	uint32_t rcv_dlid, rcv_vl, rcv_looping;			/* of rcv_switch_relay_errors */
+	bool count_ops;
+	uint8_t op, vl_pkts_op, vl_data_op;	/* the opcode that each of these counts */
+	uint32_t op_pkts, op_data;
+	uint32_t vl_pkts[16], vl_data[16];
+};
+
+/*
  * A port's part of PortInfo (14.2.5.6), one for every external port of a
  * switch, every CA port, and a switch's port 0. What every packet touches
  * stands first; the group behind the counters matters on end ports only (CA
@@ -75,6 +90,7 @@ struct port {
 	struct tap *taps;		/* captures that listen, or NULL */
 	struct fault_way *faults;	/* faults of what leaves here; NULL: none */
 	uint8_t (*sl2vl)[8];		/* by input port (switch) or 0 (CA), two SLs a byte */
+	struct port_details *details;	/* lazily, port_details() */
 	enum port_state state;
 	enum phys_state phys_state;
 	uint8_t num;
@@ -269,6 +285,8 @@ int port_get_vlarb(const struct port *port, unsigned int block, uint8_t table[64
 int port_set_vlarb(struct port *port, unsigned int block, const uint8_t table[64]);
 /* May a packet with this key come or go by the port? 10.9.3's comparison with the whole table. */
 bool port_pkey_match(const struct port *port, uint16_t pkey);
+/* The port's details, made on first use; NULL without memory. */
+struct port_details *port_details(struct port *port);
 /* Is this LID one of the end port's, 2^lmc of them from its base? */
 static inline bool port_has_lid(const struct port *port, uint16_t lid)
 {

@@ -294,6 +294,8 @@ static void count_recv(struct port *port, const struct packet *pkt)
 		port->cnt.multicast_rcv_pkts += segs;
 	else
 		port->cnt.unicast_rcv_pkts += segs;
+	if (port->details && port->details->count_ops)
+		details_recv(port->details, pkt);
 }
 
 int port_xmit(struct port *port, struct packet *pkt)
@@ -302,6 +304,7 @@ int port_xmit(struct port *port, struct packet *pkt)
 
 	if (err) {
 		port->cnt.xmit_discards += packet_segs(pkt);
+		details_discard(port, packet_segs(pkt), err);
 		return err;
 	}
 	pkt->hops++;
@@ -346,10 +349,18 @@ static void receive_bad(struct port *in)
 {
 	in->cnt.symbol_errors++;
 	in->cnt.rcv_errors++;
+	details_bad(in);
 	if (in->phy_errors_now++ < in->phy_errors)
 		return;
 	in->phy_errors_now = 0;
 	port_event(in, PORT_EV_INTEGRITY);
+}
+
+/* To a LID that isn't this port's. */
+static void receive_stranger(struct port *in, const struct packet *pkt)
+{
+	in->cnt.rcv_errors += packet_segs(pkt);
+	details_malformed(in, packet_segs(pkt));
 }
 
 void port_receive(struct port *in, struct packet *pkt)
@@ -370,5 +381,5 @@ void port_receive(struct port *in, struct packet *pkt)
 	else if (is_for(in, pkt))
 		in->node->ops->recv(in, pkt);
 	else
-		in->cnt.rcv_errors += packet_segs(pkt);
+		receive_stranger(in, pkt);
 }

@@ -67,6 +67,7 @@ void port_free_tables(struct port *port)
 	free(port->guids);
 	free(port->sl2vl);
 	free(port->vlarb);
+	free(port->details);
 }
 
 struct port *port_end(struct port *port)

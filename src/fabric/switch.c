@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fabric/fabric.h"
+#include "fabric/link.h"
 #include "fabric/packet.h"
 #include "fabric/wire.h"
 
@@ -18,9 +19,12 @@
 /* Copies of one multicast packet: more than the LID space has ports. Tables that loop end here. */
 #define MAX_COPIES	(128 * 1024)
 
-static void count_astray(struct port *in, const struct packet *pkt)
+static void count_astray(struct port *in, const struct packet *pkt, enum astray why)
 {
-	in->cnt.rcv_switch_relay_errors += pkt->gso_segs ? pkt->gso_segs : 1;
+	unsigned int packets = pkt->gso_segs ? pkt->gso_segs : 1;
+
+	in->cnt.rcv_switch_relay_errors += packets;
+	details_astray(in, packets, why);
 }
 
 /* Partition enforcement (18.2.4.2.1) for one direction: its two bits of part_enforce. */
@@ -43,7 +47,7 @@ static void relay(struct port *in, struct port *out, struct packet *pkt)
 		unsigned int vl = port_vl(in, out, lrh_sl(packet_lrh(pkt)));
 
 		if (vl == VL_MGMT) {
-			count_astray(in, pkt);
+			count_astray(in, pkt, ASTRAY_VL);
 			return;
 		}
 		pkt->vl = vl;
@@ -61,7 +65,7 @@ static void forward_unicast(struct node *node, struct port *in, struct packet *p
 
 	/* An SMP may turn round: between two LID-routed hops it need not know the way. */
 	if (!out || out > node->num_ports || (out == in->num && pkt->vl != VL_MGMT)) {
-		count_astray(in, pkt);
+		count_astray(in, pkt, out && out == in->num ? ASTRAY_LOOP : ASTRAY_DLID);
 		return;
 	}
 	relay(in, &node->ports[out], pkt);
@@ -93,7 +97,7 @@ static void forward_default(struct node *node, struct port *in, const struct pac
 								  sw->default_mcast_primary;
 
 	if (out > node->num_ports || out == in->num)
-		count_astray(in, pkt);
+		count_astray(in, pkt, ASTRAY_DLID);
 	else
 		replicate(in, &node->ports[out], pkt);
 }
@@ -122,7 +126,7 @@ static void forward_members(struct node *node, struct port *in, const struct pac
 		}
 	}
 	if (none)
-		count_astray(in, pkt);
+		count_astray(in, pkt, ASTRAY_DLID);
 }
 
 static void forward_multicast(struct node *node, struct port *in, const struct packet *pkt,
@@ -144,7 +148,7 @@ void switch_forward(struct node *node, struct port *in, struct packet *pkt)
 	uint16_t dlid = be16toh(packet_lrh(pkt)->dlid);
 
 	if (dlid == LID_PERMISSIVE)
-		count_astray(in, pkt);
+		count_astray(in, pkt, ASTRAY_DLID);
 	else if (dlid >= LID_MCAST_FIRST)
 		forward_multicast(node, in, pkt, dlid);
 	else if (port_has_lid(&node->ports[0], dlid))

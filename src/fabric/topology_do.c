@@ -215,13 +215,17 @@ static int run_error(struct topo *topo, struct topo_cmd *cmd, struct port *port)
 
 #define COUNTER(attr, field, member, max) \
 	{ attr, field, offsetof(struct port_counters, member), \
-	  sizeof(((struct port_counters *)0)->member), max }
+	  sizeof(((struct port_counters *)0)->member), max, false }
+#define DETAIL(attr, field, member) \
+	{ attr, field, offsetof(struct port_details, member), \
+	  sizeof(((struct port_details *)0)->member), UINT16_MAX, true }
 
-/* 16.1.3.5 and 16.1.4.11: fields, and the largest value that they hold */
+/* 16.1.3.5 and 16.1.4: fields, and the largest value that they hold */
 static const struct perf_field {
 	const char *attr, *field;
 	size_t offset, size;
 	uint64_t max;
+	bool detail;		/* of struct port_details */
 } perf_fields[] = {
 	COUNTER("PortCounters", "SymbolErrorCounter", symbol_errors, UINT16_MAX),
 	COUNTER("PortCounters", "LinkErrorRecoveryCounter", link_recovers, UINT8_MAX),
@@ -248,6 +252,15 @@ static const struct perf_field {
 	COUNTER("PortCountersExtended", "PortUnicastRcvPkts", unicast_rcv_pkts, UINT64_MAX),
 	COUNTER("PortCountersExtended", "PortMultiCastXmitPkts", multicast_xmit_pkts, UINT64_MAX),
 	COUNTER("PortCountersExtended", "PortMultiCastRcvPkts", multicast_rcv_pkts, UINT64_MAX),
+	DETAIL("PortRcvErrorDetails", "PortLocalPhysicalErrors", rcv_local_phys),
+	DETAIL("PortRcvErrorDetails", "PortMalformedPacketErrors", rcv_malformed),
+	DETAIL("PortRcvErrorDetails", "PortBufferOverrunErrors", rcv_overrun),
+	DETAIL("PortRcvErrorDetails", "PortDLIDMappingErrors", rcv_dlid),
+	DETAIL("PortRcvErrorDetails", "PortVLMappingErrors", rcv_vl),
+	DETAIL("PortRcvErrorDetails", "PortLoopingErrors", rcv_looping),
+	DETAIL("PortXmitDiscardDetails", "PortInactiveDiscards", xmit_inactive),
+	DETAIL("PortXmitDiscardDetails", "PortNeighborMTUDiscards", xmit_mtu),
+	DETAIL("PortXmitDiscardDetails", "PortSwLifetimeLimitDiscards", xmit_lifetime),
 };
 
 static const struct perf_field *find_field(const char *attr, const char *field)
@@ -265,7 +278,7 @@ static const struct perf_field *find_field(const char *attr, const char *field)
 static int run_performance(struct topo *topo, struct topo_cmd *cmd)
 {
 	const struct perf_field *perf;
-	char attr[32], field[32], found[48], *s = cmd->args;
+	char attr[32], field[32], found[48], *s = cmd->args, *counter;
 	struct port *port = find_port(topo, cmd, &cmd->names[0], true);
 	uint64_t val = 0;
 	int err, at = 0;
@@ -277,8 +290,9 @@ static int run_performance(struct topo *topo, struct topo_cmd *cmd)
 				    topo_show(found, s));
 	perf = find_field(attr, field);
 	if (!perf)
-		return topo_fail_at(topo, cmd->place, "expected a field of PortCounters or "
-				    "PortCountersExtended, found %s.%s", attr, field);
+		return topo_fail_at(topo, cmd->place, "expected a field of PortCounters, "
+				    "PortCountersExtended, PortRcvErrorDetails or "
+				    "PortXmitDiscardDetails, found %s.%s", attr, field);
 	s += at;
 	err = cmd_number(topo, cmd, &s, field, 0, UINT64_MAX, &val);
 	if (!err)
@@ -287,10 +301,13 @@ static int run_performance(struct topo *topo, struct topo_cmd *cmd)
 		return err;
 	if (val > perf->max)
 		val = perf->max;
+	counter = perf->detail ? (char *)port_details(port) : (char *)&port->cnt;
+	if (!counter)
+		return topo_fail_at(topo, cmd->place, "%s", strerror(ENOMEM));
 	if (perf->size == sizeof(uint64_t))
-		*(uint64_t *)((char *)&port->cnt + perf->offset) = val;
+		*(uint64_t *)(counter + perf->offset) = val;
 	else
-		*(uint32_t *)((char *)&port->cnt + perf->offset) = val;
+		*(uint32_t *)(counter + perf->offset) = val;
 	return 0;
 }
 

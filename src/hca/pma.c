@@ -11,15 +11,6 @@
 
 #include "hca/pma.h"
 
-enum pma_attr_id {
-	PMA_CLASS_PORT_INFO	= 0x01,
-	PMA_SAMPLES_CONTROL	= 0x10,
-	PMA_SAMPLES_RESULT	= 0x11,
-	PMA_PORT_COUNTERS	= 0x12,
-	PMA_PORT_COUNTERS_EXT	= 0x1d,
-	PMA_SAMPLES_RESULT_EXT	= 0x1e,
-};
-
 enum {				/* ClassPortInfo:CapabilityMask and CapabilityMask2 */
 	PMA_CAP_ALL_PORTS	= 1 << 8,
 	PMA_CAP_EXT_WIDTH	= 1 << 9,
@@ -137,21 +128,20 @@ void pma_counters(const struct node *node, unsigned int select, struct port_coun
 		cnt_add(cnt, &node->ports[i].cnt);
 }
 
-/* A counter sticks at its field's largest value. */
-static void field_put(uint8_t *data, const struct pma_counter *field, uint64_t value)
+void pma_put(uint8_t *data, unsigned int byte, unsigned int bits, bool low, uint64_t value)
 {
-	uint64_t max = field->bits == 64 ? UINT64_MAX : (1ULL << field->bits) - 1;
-	unsigned int bytes = field->bits / 8;
+	uint64_t max = bits == 64 ? UINT64_MAX : (1ULL << bits) - 1;
+	unsigned int bytes = bits / 8;
 
 	if (value > max)
 		value = max;
-	if (field->bits == 4) {
-		data[field->byte] &= field->low ? 0xf0 : 0x0f;
-		data[field->byte] |= field->low ? value : value << 4;
+	if (bits == 4) {
+		data[byte] &= low ? 0xf0 : 0x0f;
+		data[byte] |= low ? value : value << 4;
 		return;
 	}
 	for (unsigned int i = 0; i < bytes; i++)
-		data[field->byte + i] = value >> 8 * (bytes - 1 - i);
+		data[byte + i] = value >> 8 * (bytes - 1 - i);
 }
 
 static uint16_t counters_get(struct pma_req *req, const struct pma_counter *fields, unsigned int num)
@@ -163,7 +153,8 @@ static uint16_t counters_get(struct pma_req *req, const struct pma_counter *fiel
 		return MAD_BAD_VALUE;
 	pma_counters(req->node, select, &cnt);
 	for (unsigned int i = 0; i < num; i++)
-		field_put(req->data, &fields[i], cnt_read(&cnt, &fields[i]));
+		pma_put(req->data, fields[i].byte, fields[i].bits, fields[i].low,
+			cnt_read(&cnt, &fields[i]));
 	return MAD_OK;
 }
 
@@ -235,6 +226,11 @@ static const struct pma_attr pma_attrs[] = {
 	[PMA_SAMPLES_CONTROL] = { pma_get_samples_control, pma_set_samples_control },
 	[PMA_SAMPLES_RESULT] = { pma_get_samples_result, NULL },
 	[PMA_PORT_COUNTERS] = { pma_get_port_counters, pma_set_port_counters },
+	[PMA_RCV_ERROR_DETAILS] = { pma_get_details, pma_set_details },
+	[PMA_XMIT_DISCARD_DETAILS] = { pma_get_details, pma_set_details },
+	[PMA_OP_RCV_COUNTERS] = { pma_get_details, pma_set_details },
+	[PMA_VL_OP_PACKETS] = { pma_get_details, pma_set_details },
+	[PMA_VL_OP_DATA] = { pma_get_details, pma_set_details },
 	[PMA_PORT_COUNTERS_EXT] = { pma_get_port_counters_ext, pma_set_port_counters_ext },
 	[PMA_SAMPLES_RESULT_EXT] = { pma_get_samples_result_ext, NULL },
 };
@@ -250,6 +246,7 @@ static uint16_t pma_dispatch(struct pma_req *req, const struct mad_hdr *hdr)
 		return MAD_BAD_METHOD;
 	if (id >= ARRAY_SIZE(pma_attrs) || !pma_attrs[id].get)
 		return MAD_BAD_ATTR;
+	req->attr_id = id;
 	if (hdr->method == UMAD_METHOD_SET)
 		status = pma_attrs[id].set ? pma_attrs[id].set(req) : MAD_BAD_ATTR;
 	return status == MAD_OK ? pma_attrs[id].get(req) : status;
