@@ -5,15 +5,10 @@ load helpers
 setup_file() { start_ibfs; }
 teardown_file() { stop_ibfs; }
 
-program()
-{
-	"$BUILD/tests/umad_dead_page" "$1" \
-		"$MNT/rxe0/1/umad" "$MNT/rxe1/1/umad" "$(cat "$MNT/rxe1/1/lid")"
-}
-
 dead_page()
 {
-	run program "$1"
+	run timeout 60 "$BUILD/tests/umad_dead_page" "$1" \
+		"$MNT/rxe0/1/umad" "$MNT/rxe1/1/umad" "$(cat "$MNT/rxe1/1/lid")"
 	[ "$status" != 77 ] || skip "needs userfaultfd"
 	assert_status 0
 }
@@ -21,6 +16,8 @@ dead_page()
 @test "dead page: the read goes on when the page comes" { dead_page resolves; }
 @test "dead page: a signal interrupts the read" { dead_page signal; }
 @test "dead page: others go on, and the client can be killed" { dead_page killed; }
+
+@test "dead page: a writer that hangs keeps no other from writing" { dead_page writer; }
 
 @test "dead page: no helper thread stays" {
 	wait_for file_has "/proc/$IBFS_PID/status" '^Threads:[[:space:]]+1$'

@@ -172,6 +172,52 @@ static void test_resolves(void)
 	read_message(pair.to, 1, MESSAGE);
 }
 
+/* A writer that hangs in the kernel keeps no other writer of the port from long messages. */
+static void write_hanging(const struct pair *pair, int ready)
+{
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_api api = { .api = UFFD_API };
+	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	size_t size = 16 * 4096;
+	uint8_t *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	reg.range = (struct uffdio_range){ (uintptr_t)pages, size };
+	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &reg))
+		_exit(NO_USERFAULTFD);
+	CHECK(write(ready, "r", 1) == 1);
+	CHECK(syscall(SYS_write, pair->from, pages, size) == 0);
+}
+
+static void test_writer(void)
+{
+	struct pair pair = pair_new(0x40, 0);
+	int ready[2], status;
+	char byte;
+	pid_t child;
+
+	CHECK(pipe(ready) == 0);
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ready[0]);
+		write_hanging(&pair, ready[1]);
+		_exit(1);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1) {
+		waitpid(child, &status, 0);
+		exit(WEXITSTATUS(status));
+	}
+	CHECK(wait_in_syscall(child, SYS_write));
+	for (uint32_t tid = 1; tid < 4; tid++) {
+		send_message(&pair, tid, 100000);
+		CHECK(readable(pair.to, 5000));
+		read_message(pair.to, tid, 100000);
+	}
+	kill(child, SIGKILL);
+	CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+}
+
 /* For a look at how the daemon ends: prints "hangs" and stays until killed. */
 static void test_stays(void)
 {
@@ -187,6 +233,7 @@ static const struct test tests[] = {
 	{ "killed", test_killed },
 	{ "signal", test_signal },
 	{ "resolves", test_resolves },
+	{ "writer", test_writer },
 	{ "stays", test_stays },
 	{ 0 },
 };

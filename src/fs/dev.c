@@ -16,6 +16,7 @@
 
 #include "fs/dev.h"
 #include "fs/rows.h"
+#include "fs/umad.h"
 
 
 const struct entry dev_entries[] = {
@@ -705,9 +706,14 @@ static void conf_attr(const struct conf *conf, mode_t mode, struct stat *st)
 	st->st_gid = conf->files.gid;
 }
 
+/*
+ * The size is what a write may have at most: Linux lets one writer at a time
+ * go beyond it, and that one may hang in a page of its own.
+ */
 int umad_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
 {
 	(void)path;
+	st->st_size = UMAD_MESSAGE_MAX;
 	if (ibfs->conf)
 		conf_attr(ibfs->conf, ibfs->conf->files.umad, st);
 	return 0;

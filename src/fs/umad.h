@@ -16,6 +16,7 @@
 
 #define UMAD_AGENTS	32
 #define UMAD_SEGMENT	256		/* of a MAD: the first segment, or all of a short one */
+#define UMAD_MESSAGE_MAX (256U << 20)	/* bytes of one write; an SA has no use for so much */
 
 /* A received MAD, or what is left of a request that timed out. */
 struct umad_mad {

@@ -23,8 +23,6 @@
 #include "fs/tree.h"
 #include "fs/umad.h"
 
-#define MESSAGE_MAX	(256U << 20)	/* bytes of one write; an SA has no use for so much */
-
 /*
  * A helper may write to the caller's memory only while the caller waits for it;
  * a caller that gives up meanwhile waits for the helper, but not for ever.
@@ -315,7 +313,7 @@ static void run_write(struct job *base)
 		return;
 	}
 	total = job->buf.total;
-	data = total <= MESSAGE_MAX ? realloc(job->data, total) : NULL;
+	data = total <= UMAD_MESSAGE_MAX ? realloc(job->data, total) : NULL;
 	if (!data) {
 		job->err = -ENOMEM;
 		return;
