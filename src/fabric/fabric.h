@@ -67,7 +67,7 @@ struct port_counters {
  * from when somebody asks.
  */
 struct port_details {
-	uint32_t xmit_inactive, xmit_mtu, xmit_lifetime;	/* of xmit_discards */
+	uint32_t xmit_inactive, xmit_mtu, xmit_lifetime, xmit_hoq;	/* of xmit_discards */
 	uint32_t rcv_local_phys, rcv_malformed, rcv_overrun;	/* of rcv_errors */
 	uint32_t rcv_dlid, rcv_vl, rcv_looping;			/* of rcv_switch_relay_errors */
 	bool count_ops;
