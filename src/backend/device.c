@@ -11,6 +11,7 @@
 #include "ibfs/backend.h"
 #include "ibfs/fs.h"
 #include "ibfs/ibfs.h"
+#include "ibfs/verbs.h"
 
 #define MAX_DEVICES	4096	/* struct path's bits */
 
@@ -36,29 +37,6 @@ const char *const counter_names[CNT_MAX] = {
 	[CNT_MULTICAST_XMIT_PACKETS] = "multicast_xmit_packets",
 	[CNT_MULTICAST_RCV_PACKETS] = "multicast_rcv_packets",
 	[CNT_PORT_XMIT_WAIT] = "port_xmit_wait",
-};
-
-static const char *const event_names[] = {
-	[IBV_EVENT_CQ_ERR] = "cq_err",
-	[IBV_EVENT_QP_FATAL] = "qp_fatal",
-	[IBV_EVENT_QP_REQ_ERR] = "qp_req_err",
-	[IBV_EVENT_QP_ACCESS_ERR] = "qp_access_err",
-	[IBV_EVENT_COMM_EST] = "comm_est",
-	[IBV_EVENT_SQ_DRAINED] = "sq_drained",
-	[IBV_EVENT_PATH_MIG] = "path_mig",
-	[IBV_EVENT_PATH_MIG_ERR] = "path_mig_err",
-	[IBV_EVENT_DEVICE_FATAL] = "device_fatal",
-	[IBV_EVENT_PORT_ACTIVE] = "port_active",
-	[IBV_EVENT_PORT_ERR] = "port_err",
-	[IBV_EVENT_LID_CHANGE] = "lid_change",
-	[IBV_EVENT_PKEY_CHANGE] = "pkey_change",
-	[IBV_EVENT_SM_CHANGE] = "sm_change",
-	[IBV_EVENT_SRQ_ERR] = "srq_err",
-	[IBV_EVENT_SRQ_LIMIT_REACHED] = "srq_limit_reached",
-	[IBV_EVENT_QP_LAST_WQE_REACHED] = "qp_last_wqe_reached",
-	[IBV_EVENT_CLIENT_REREGISTER] = "client_reregister",
-	[IBV_EVENT_GID_CHANGE] = "gid_change",
-	[IBV_EVENT_WQ_FATAL] = "wq_fatal",
 };
 
 /* One path component that every shell and tool takes as it is. */
@@ -94,7 +72,7 @@ int device_add(struct ibfs *ibfs, struct ibfs_device *dev)
 void device_remove(struct ibfs_device *dev)
 {
 	textring_add(dev->ibfs->events, "device=%s event=%s", dev->name,
-		     event_names[IBV_EVENT_DEVICE_FATAL]);
+		     verbs_event_name(IBV_EVENT_DEVICE_FATAL));
 	fs_device_removed(dev);
 	DL_DELETE(dev->ibfs->devices, dev);
 }
@@ -122,5 +100,5 @@ struct ibfs_device *device_get(struct ibfs *ibfs, unsigned int num)
 void device_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_type event)
 {
 	textring_add(dev->ibfs->events, "device=%s port=%u event=%s", dev->name, port,
-		     event_names[event]);
+		     verbs_event_name(event));
 }

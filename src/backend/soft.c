@@ -13,6 +13,7 @@
 #include "fabric/fabric.h"
 #include "hca/agent.h"
 #include "hca/hca.h"
+#include "hca/verbs.h"
 #include "ibfs/backend.h"
 #include "ibfs/ibfs.h"
 
@@ -262,6 +263,7 @@ static const struct backend_ops soft_ops = {
 	.mad_send = mad_agent_send,
 	.set_issm = soft_set_issm,
 	.fabric_port = soft_port,
+	.verbs = &soft_verbs_ops,
 	.remove = soft_remove,
 };
 
@@ -276,7 +278,9 @@ int soft_device_add(struct ibfs *ibfs, const char *name, const char *node_id)
 	rc = hca_new(node, &soft_ops, name, &hca);
 	if (rc)
 		return rc;
-	rc = device_add(ibfs, &hca->dev);
+	rc = verbs_start(hca);
+	if (!rc)
+		rc = device_add(ibfs, &hca->dev);
 	if (rc)
 		hca_free(hca);
 	return rc;

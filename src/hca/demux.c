@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * To which QP a packet goes, and the checks before its transport sees it:
+ * state, transport, port, P_Key, path. IBA 9.6, 10.9.3; path migration by a
+ * received packet: 17.2.8.
+ */
+#include <arpa/inet.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "hca/verbs.h"
+
+/* 10.9.3: same partition, and not both limited members. */
+static bool pkey_match(uint16_t a, uint16_t b)
+{
+	return ((a ^ b) & 0x7fff) == 0 && (a & 0x7fff) && ((a | b) & 0x8000);
+}
+
+static bool transport_match(const struct ibfs_qp *qp, const struct rx *rx)
+{
+	uint8_t class = rx->opcode & 0xe0, low = rx->opcode & 31;
+
+	if (class == qp->transport)
+		return true;
+	if (class != OP_VENDOR || !rx->op->kind)
+		return false;
+	return (low == OP_MASKED_CMP_SWAP || low == OP_MASKED_FETCH_ADD) ?
+	       qp->transport == OP_RC : qp->transport == OP_XRC;
+}
+
+/* Did the packet come by this path, as its other end would send it? 9.6.1.5 */
+static bool path_match(const struct rx *rx, unsigned int port, const struct ibv_ah_attr *av)
+{
+	if (rx->port->num != port || ntohs(rx->lrh->slid) != av->dlid)
+		return false;
+	if (!rx->grh != !av->is_global)
+		return false;
+	return !rx->grh || !memcmp(rx->grh->sgid, av->grh.dgid.raw, 16);
+}
+
+/*
+ * 17.2.8.1: in REARM, a packet that doesn't ask for migration arms; in ARMED,
+ * one that does and came by the alternate path migrates.
+ */
+static bool path_check(struct ibfs_qp *qp, const struct rx *rx)
+{
+	bool migrate = rx->bth->flags & BTH_MIGRATED;
+
+	if (path_match(rx, qp->attr.port_num, &qp->attr.ah_attr)) {
+		if (qp->attr.path_mig_state == IBV_MIG_REARM && !migrate)
+			qp->attr.path_mig_state = IBV_MIG_ARMED;
+		return true;
+	}
+	if (qp->attr.path_mig_state != IBV_MIG_ARMED || !migrate ||
+	    !path_match(rx, qp->attr.alt_port_num, &qp->attr.alt_ah_attr))
+		return false;
+	return qp_migrate(qp);
+}
+
+static bool pkey_check(const struct ibfs_qp *qp, const struct rx *rx)
+{
+	uint16_t pkey = ntohs(rx->bth->pkey);
+
+	if (qp->type == IBFS_QPT_GSI)
+		return port_pkey_match(rx->port, pkey);
+	return pkey_match(pkey, port_pkey(rx->port, qp->attr.pkey_index));
+}
+
+static bool receives(const struct ibfs_qp *qp)
+{
+	return qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS ||
+	       qp->state == IBV_QPS_SQD || qp->state == IBV_QPS_SQE;
+}
+
+void qp_recv(struct ibfs_qp *qp, struct rx *rx)
+{
+	if (!receives(qp) || !transport_match(qp, rx))
+		return;
+	if (qp_connected(qp) ? !path_check(qp, rx) : rx->port->num != qp->attr.port_num)
+		return;
+	if (!pkey_check(qp, rx)) {
+		if (rx->port->pkey_violations < UINT16_MAX)
+			rx->port->pkey_violations++;
+		return;
+	}
+	if (qp_wait(qp, rx))
+		return;
+	if (qp->state == IBV_QPS_RTR && !qp->comm_est) {
+		qp->comm_est = true;
+		qp_event(qp, IBV_EVENT_COMM_EST);
+	}
+	if (!qp_connected(qp))
+		resp_ud(qp, rx);
+	else if (rx->op->kind >= KIND_READ_RESP)
+		comp_recv(qp, rx);
+	else if (qp->transport == OP_UC)
+		resp_uc(qp, rx);
+	else
+		resp_recv(qp, rx);
+}
+
+/* Each QP gets the packet as it came; a QP may block what it sent itself. */
+static void mcast_recv(struct verbs *verbs, struct rx *rx)
+{
+	struct mcast_group *group = rx->grh ? mcast_find(verbs, rx->grh->dgid) : NULL;
+	struct mcast_member *member, *tmp;
+	bool own = port_has_lid(rx->port, ntohs(rx->lrh->slid));
+
+	if (!group || rx->dqpn != QPN_MASK)
+		return;
+	DL_FOREACH_SAFE(group->members, member, tmp) {
+		struct rx copy = *rx;
+
+		if (own && member->qp->qpn == rx->sqpn &&
+		    member->qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
+			continue;
+		qp_recv(member->qp, &copy);
+	}
+}
+
+void net_recv(struct hca *hca, struct port *port, struct packet *pkt)
+{
+	struct verbs *verbs = hca->engine_priv;
+	struct ibfs_qp *qp;
+	struct rx rx;
+
+	if (!rx_parse(&rx, port, pkt))
+		return;
+	if (rx.multicast) {
+		mcast_recv(verbs, &rx);
+		return;
+	}
+	qp = table_get(&verbs->qps, rx.dqpn);
+	if (qp)
+		qp_recv(qp, &rx);
+}

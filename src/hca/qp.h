@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What qp.c has for qp_modify.c and the engine. */
+#ifndef IBFS_HCA_QP_H
+#define IBFS_HCA_QP_H
+
+#include "hca/verbs.h"
+
+/* Forget all that is queued and in progress, and all attributes, without a completion. */
+void qp_reset(struct ibfs_qp *qp);
+void qp_free(struct ibfs_qp *qp);
+/* verbs->poll_task: look at the rings that were lately busy. */
+void verbs_poll(struct task *task);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rings: a producer and a consumer index over a power of two of slots, one kept
+ * empty, in the layout of struct rxe_queue_buf (rdma/rdma_user_rxe.h). When one
+ * is shared, the other side can write anything anywhere at any time: its index
+ * is masked at every use, and our own is never read back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/rdma_user_rxe.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hca/verbs.h"
+
+static uint32_t log2_up(uint32_t n)
+{
+	return n <= 1 ? 0 : 32 - __builtin_clz(n - 1);
+}
+
+static void *ring_map(int *fd, size_t size)
+{
+	void *map;
+
+	*fd = memfd_create("ibfs-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0)
+		return NULL;
+	if (ftruncate(*fd, size) ||
+	    fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		goto close;
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (map != MAP_FAILED)
+		return map;
+close:
+	close(*fd);
+	*fd = -1;
+	return NULL;
+}
+
+int ring_init(struct ring *ring, uint32_t entries, uint32_t elem_size, bool shared)
+{
+	uint32_t log2_elem = log2_up(elem_size), log2_slots = log2_up(entries + 1);
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	ring->mask = (1U << log2_slots) - 1;
+	ring->elem_size = 1U << log2_elem;
+	ring->index = 0;
+	ring->fd = -1;
+	ring->size = sizeof(*ring->buf) + ((size_t)1 << (log2_slots + log2_elem));
+	ring->size = (ring->size + page - 1) & ~(page - 1);
+	ring->buf = shared ? ring_map(&ring->fd, ring->size) : calloc(1, ring->size);
+	if (!ring->buf)
+		return -ENOMEM;
+	ring->buf->log2_elem_size = log2_elem;
+	ring->buf->index_mask = ring->mask;
+	return 0;
+}
+
+int ring_share(struct ring *ring)
+{
+	void *map;
+	int fd;
+
+	if (ring->fd >= 0)
+		return 0;
+	map = ring_map(&fd, ring->size);
+	if (!map)
+		return -ENOMEM;
+	memcpy(map, ring->buf, ring->size);
+	free(ring->buf);
+	ring->buf = map;
+	ring->fd = fd;
+	return 0;
+}
+
+void ring_free(struct ring *ring)
+{
+	if (ring->fd >= 0) {
+		munmap(ring->buf, ring->size);
+		close(ring->fd);
+	} else {
+		free(ring->buf);
+	}
+	ring->buf = NULL;
+	ring->fd = -1;
+}
+
+uint32_t ring_used(const struct ring *ring, bool producer)
+{
+	uint32_t *theirs = producer ? &ring->buf->consumer_index : &ring->buf->producer_index;
+	uint32_t other = __atomic_load_n(theirs, __ATOMIC_ACQUIRE);
+
+	return (producer ? ring->index - other : other - ring->index) & ring->mask;
+}
+
+void *ring_slot(const struct ring *ring, uint32_t index)
+{
+	return ring->buf->data + (size_t)(index & ring->mask) * ring->elem_size;
+}
+
+void ring_publish(struct ring *ring, bool producer)
+{
+	uint32_t *ours = producer ? &ring->buf->producer_index : &ring->buf->consumer_index;
+
+	__atomic_store_n(ours, ring->index & ring->mask, __ATOMIC_RELEASE);
+}

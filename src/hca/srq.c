@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Shared receive queues, basic and XRC: limit event, resize. IBA 10.2.9,
+ * 11.2.3, A14.4.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "hca/verbs.h"
+
+int srq_create(struct ibfs_pd *pd, const struct ibfs_srq_init *init, struct verbs_client *client,
+	       struct ibfs_srq **out)
+{
+	struct verbs *verbs = pd->verbs;
+	struct ibfs_srq *srq;
+	int err;
+
+	if (init->attr.max_wr < 1 || init->attr.max_wr > (uint32_t)verbs_limits.max_srq_wr ||
+	    init->attr.max_sge > (uint32_t)verbs_limits.max_srq_sge)
+		return -EINVAL;
+	if (init->xrc && (!init->xrcd || !init->cq || init->xrcd->verbs != verbs ||
+			  init->cq->verbs != verbs))
+		return -EINVAL;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return -ENOMEM;
+	err = rq_init(&srq->rq, init->attr.max_wr, init->attr.max_sge);
+	if (err)
+		goto free;
+	err = table_add(&verbs->srqs, srq, &srq->num);
+	if (err)
+		goto rq;
+	srq->verbs = verbs;
+	srq->pd = pd;
+	srq->client = client;
+	pd->refs++;
+	if (init->xrc) {
+		srq->xrc = true;
+		srq->xrcd = init->xrcd;
+		srq->cq = init->cq;
+		srq->xrcd->refs++;
+		srq->cq->refs++;
+	}
+	*out = srq;
+	return 0;
+rq:
+	rq_free(&srq->rq);
+free:
+	free(srq);
+	return err;
+}
+
+int srq_modify(struct ibfs_srq *srq, const struct ibv_srq_attr *attr, int mask)
+{
+	uint32_t max_wr = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->rq.max_wr;
+
+	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+		return -EINVAL;
+	if (max_wr < 1 || max_wr > (uint32_t)verbs_limits.max_srq_wr)
+		return -EINVAL;
+	if (mask & IBV_SRQ_LIMIT && attr->srq_limit > max_wr)
+		return -EINVAL;
+	if (!(mask & IBV_SRQ_LIMIT) && srq->limit > max_wr)
+		return -EINVAL;
+	if (mask & IBV_SRQ_MAX_WR) {
+		int err = rq_resize(&srq->rq, max_wr);
+
+		if (err)
+			return err;
+	}
+	if (mask & IBV_SRQ_LIMIT)
+		srq->limit = attr->srq_limit;
+	return 0;
+}
+
+void srq_query(struct ibfs_srq *srq, struct ibv_srq_attr *attr, uint32_t *num)
+{
+	*attr = (struct ibv_srq_attr){
+		.max_wr = srq->rq.max_wr, .max_sge = srq->rq.max_sge, .srq_limit = srq->limit,
+	};
+	*num = srq->num;
+}
+
+int srq_destroy(struct ibfs_srq *srq)
+{
+	if (srq->refs)
+		return -EBUSY;
+	table_del(&srq->verbs->srqs, srq->num);
+	srq->pd->refs--;
+	if (srq->xrc) {
+		srq->xrcd->refs--;
+		srq->cq->refs--;
+	}
+	rq_free(&srq->rq);
+	free(srq);
+	return 0;
+}
+
+int srq_post(struct ibfs_srq *srq, const struct ibfs_recv_wr *wr)
+{
+	return srq->error ? -EINVAL : rq_post(&srq->rq, wr);
+}
+
+int srq_ring(struct ibfs_srq *srq, struct ibfs_ring *ring)
+{
+	return rq_share(&srq->rq, ring);
+}
+
+/* A request that can't be right puts the SRQ into error; the event is told once. */
+int srq_take(struct ibfs_srq *srq, struct rwqe *wqe)
+{
+	int err;
+
+	if (srq->error)
+		return -ENOENT;
+	err = rq_take(&srq->rq, wqe);
+	if (err == -EINVAL) {
+		srq->error = true;
+		if (srq->client && srq->client->event)
+			srq->client->event(srq->client, IBV_EVENT_SRQ_ERR);
+		return -ENOENT;
+	}
+	if (!err && srq->limit && rq_count(&srq->rq) < srq->limit) {
+		srq->limit = 0;
+		if (srq->client && srq->client->event)
+			srq->client->event(srq->client, IBV_EVENT_SRQ_LIMIT_REACHED);
+	}
+	return err;
+}

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The verbs engine of one soft HCA, inside: its objects and how its parts call
+ * each other. IBA chapters 9 to 11 and annex A14. Parts, from a client inwards:
+ *  verbs.c	the engine's life, and the table of operations (ibfs/verbs.h)
+ *  pd.c mr.c mw.c cq.c srq.c ah.c mcast.c qp.c	objects
+ *  wq.c wq_ring.c ring.c	work queues: private, and rings shared with a process
+ *  req.c	requester: takes work requests, sends packets
+ *  resp.c	responder: takes request packets, answers
+ *  comp.c	completer: takes responses, completes work requests
+ *  net.c demux.c	headers on and off; to which QP a packet goes
+ * All runs in the event loop. A packet that one QP sends may come back as a
+ * response before port_xmit() returns, so whoever sends writes its own state
+ * down first and looks at it again afterwards.
+ */
+#ifndef IBFS_HCA_VERBS_H
+#define IBFS_HCA_VERBS_H
+
+#include <ev.h>
+#include <uthash.h>
+
+#include "fabric/fabric.h"
+#include "fabric/packet.h"
+#include "fabric/wire.h"
+#include "hca/hca.h"
+#include "hca/opcode.h"
+#include "ibfs/ibfs.h"
+#include "ibfs/memory.h"
+#include "ibfs/verbs.h"
+
+#define VERBS_MAX_SGE		32
+#define VERBS_MAX_INLINE	512
+#define VERBS_MAX_MSG		0x40000000U	/* bytes */
+#define VERBS_TURN_BYTES	(256 * 1024)	/* what one QP sends in a turn */
+#define VERBS_TURN_WRS		64
+#define VERBS_WINDOW		(4 * 1024 * 1024)	/* bytes that may be unacknowledged */
+#define PSN_MASK		0xffffffU
+#define QPN_MASK		0xffffffU
+
+/* Objects by number; a number isn't used again soon. */
+struct table {
+	void **slot;
+	uint32_t size, used, next;
+	uint32_t first, max;		/* numbers first..first + max - 1 */
+};
+int table_add(struct table *table, void *obj, uint32_t *num);	/* -ENOMEM: full */
+void table_del(struct table *table, uint32_t num);
+static inline void *table_get(const struct table *table, uint32_t num)
+{
+	return num - table->first < table->size ? table->slot[num - table->first] : NULL;
+}
+
+struct verbs {
+	struct hca *hca;
+	struct node *node;
+	struct fabric *fabric;
+	struct ibfs *ibfs;
+	struct table pds, xrcds, keys, cqs, srqs, ahs, qps;
+	unsigned int num_mrs, num_mws;
+	struct mcast_group *groups;
+	unsigned int num_groups, num_attached;
+	struct ibfs_qp *polled;		/* whose rings are looked at, utlist */
+	struct task poll_task;
+};
+extern const struct ibv_device_attr verbs_limits;
+
+static inline struct port *verbs_port(const struct verbs *verbs, unsigned int num)
+{
+	return num >= 1 && num <= verbs->node->num_ports ? &verbs->node->ports[num] : NULL;
+}
+
+struct ibfs_pd {
+	struct verbs *verbs;
+	uint32_t handle;
+	unsigned int refs;
+};
+
+struct ibfs_xrcd {
+	struct verbs *verbs;
+	uint32_t handle;
+	unsigned int refs;
+};
+
+/* L_Keys and R_Keys are one space: table index, then 8 bits that a client may choose. */
+struct key {
+	enum { KEY_MR, KEY_MW } kind;
+	uint32_t value;
+};
+
+struct ibfs_mr {
+	struct key key;			/* first */
+	struct ibfs_pd *pd;
+	struct memory *mem;
+	uint64_t mem_off, mem_len;	/* the part of mem that it may reach */
+	uint64_t iova, length;
+	unsigned int access;
+	bool valid;
+	unsigned int windows;		/* bound to it */
+	uint32_t max_pages, num_pages;	/* of a fast registration; 0: contiguous */
+	uint8_t page_shift;
+	uint64_t *pages;		/* offsets in mem */
+};
+
+struct ibfs_mw {
+	struct key key;			/* first */
+	struct ibfs_pd *pd;
+	enum ibv_mw_type type;
+	struct ibfs_mr *mr;		/* NULL: not bound */
+	struct ibfs_qp *qp;		/* type 2, while bound */
+	struct ibfs_mw *prev, *next;	/* of qp->windows */
+	uint64_t addr, length;
+	unsigned int access;
+};
+
+/* A stretch of memory that an address range in an MR turned into. */
+struct mem_seg {
+	struct memory *mem;
+	uint64_t off;
+	uint32_t len;
+};
+#define MEM_SEGS 64			/* as many as one packet may touch */
+
+/* mr.c, mw.c: keys. Access is IBV_ACCESS_*, 0 for local reading. */
+struct ibfs_mr *mr_by_key(struct verbs *verbs, uint32_t key);
+struct ibfs_mw *mw_by_key(struct verbs *verbs, uint32_t key);
+int mr_check_range(const struct ibfs_mr *mr, uint64_t addr, uint64_t len);	/* -EFAULT */
+/*
+ * What a local or remote key gives: the MR, through a window or not; NULL when
+ * key, PD, QP, bounds or access forbid it.
+ */
+struct ibfs_mr *lkey_check(struct verbs *verbs, const struct ibfs_pd *pd, uint32_t lkey,
+			   uint64_t addr, uint64_t len, unsigned int access);
+struct ibfs_mr *rkey_check(const struct ibfs_qp *qp, const struct ibfs_pd *pd, uint32_t rkey,
+			   uint64_t addr, uint64_t len, unsigned int access, uint64_t *mr_addr);
+/* Append the segments of addr..addr+len; how many there are then, or -E2BIG. */
+int mr_segments(const struct ibfs_mr *mr, uint64_t addr, uint32_t len, struct mem_seg *segs, int num);
+/* Part of a scatter/gather list, offset and length in bytes; -EFAULT, -E2BIG. */
+int sge_segments(struct verbs *verbs, const struct ibfs_pd *pd, const struct ibv_sge *sges,
+		 unsigned int num_sge, uint32_t off, uint32_t len, unsigned int access,
+		 struct mem_seg *segs);
+int mr_invalidate(struct ibfs_qp *qp, const struct ibfs_pd *pd, uint32_t key, bool remote);
+int mr_fast_reg(struct ibfs_qp *qp, const struct ibfs_wr *wr, const uint64_t *pages);
+int mw_bind(struct ibfs_qp *qp, const struct ibfs_wr *wr);
+void mw_unbind(struct ibfs_mw *mw);
+int key_alloc(struct verbs *verbs, struct key *key);
+
+/*
+ * memory.c: move bytes between segments and a buffer. 0, -EFAULT, or 1 when
+ * remote memory takes part: then xfer->done() comes later.
+ */
+struct xfer {
+	struct mem_io io;
+	struct mem_seg segs[MEM_SEGS];
+	int num_segs, cur;
+	uint8_t *buf;			/* xfer_free() frees it */
+	size_t at;
+	bool write;			/* buf to memory */
+	struct mem_atomic atomic;
+	void (*done)(struct xfer *xfer, int err);
+	void *priv;
+};
+bool segs_remote(const struct mem_seg *segs, int num);
+void segs_read(const struct mem_seg *segs, int num, void *buf);		/* none remote */
+void segs_write(const struct mem_seg *segs, int num, const struct packet *pkt, uint32_t off, uint32_t len);
+struct xfer *xfer_new(const struct mem_seg *segs, int num, size_t buf_size);
+int xfer_start(struct xfer *xfer);
+void xfer_cancel(struct xfer *xfer);	/* and free; NULL is allowed */
+void xfer_free(struct xfer *xfer);
+
+/* ring.c: a queue of fixed slots, the layout of struct rxe_queue_buf. */
+struct ring {
+	struct rxe_queue_buf *buf;	/* NULL: there is none */
+	size_t size;
+	int fd;				/* -1: private memory */
+	uint32_t mask;
+	uint32_t elem_size;		/* a power of two */
+	uint32_t index;			/* our own side's, never read back from buf */
+};
+int ring_init(struct ring *ring, uint32_t entries, uint32_t elem_size, bool shared);
+int ring_share(struct ring *ring);	/* make private memory shared, contents kept */
+void ring_free(struct ring *ring);
+uint32_t ring_used(const struct ring *ring, bool producer);	/* slots filled, by the other side's index */
+void *ring_slot(const struct ring *ring, uint32_t index);
+void ring_publish(struct ring *ring, bool producer);		/* our index, release */
+
+struct ibfs_cq {
+	struct verbs *verbs;
+	uint32_t handle;
+	unsigned int refs;
+	struct verbs_client *client;
+	struct ring ring;
+	int cqe;
+	bool error;
+	enum { CQ_UNARMED, CQ_SOLICITED, CQ_NEXT } armed;
+	int ncomp;			/* tell when it holds as many; 0: off */
+	uint16_t moder_count, moder_period;
+	uint32_t moder_pending;		/* completions since the last event */
+	ev_timer moder_timer;
+};
+/* -EIO: the CQ is, or went, into error by overrun and takes nothing. */
+int cq_push(struct ibfs_cq *cq, const struct ibfs_wc *wc, bool solicited);
+
+/* A receive request as it is taken from its queue. */
+struct rwqe {
+	uint64_t wr_id;
+	unsigned int num_sge;
+	uint32_t length;
+	struct ibv_sge *sges;		/* room for the queue's max_sge */
+};
+
+/* A queue of receive requests, a QP's or an SRQ's. */
+struct rq {
+	struct {
+		uint64_t wr_id;
+		uint32_t num_sge;
+	} *wqe;
+	struct ibv_sge *sges;		/* max_sge for each */
+	uint32_t size, max_sge;		/* size: a power of two */
+	uint32_t max_wr;
+	uint32_t head, tail;
+	struct ring ring;		/* shared with a process, taken from after the private part */
+};
+int rq_init(struct rq *rq, uint32_t max_wr, uint32_t max_sge);
+void rq_free(struct rq *rq);
+int rq_post(struct rq *rq, const struct ibfs_recv_wr *wr);
+uint32_t rq_count(const struct rq *rq);
+int rq_take(struct rq *rq, struct rwqe *wqe);	/* -ENOENT: empty; -EINVAL: a bad one was in the ring */
+int rq_resize(struct rq *rq, uint32_t max_wr);
+int rq_share(struct rq *rq, struct ibfs_ring *info);
+
+struct ibfs_srq {
+	struct verbs *verbs;
+	uint32_t num;
+	struct ibfs_pd *pd;
+	struct verbs_client *client;
+	bool xrc, error;
+	struct ibfs_xrcd *xrcd;
+	struct ibfs_cq *cq;
+	unsigned int refs;
+	struct rq rq;
+	uint32_t limit;
+};
+int srq_take(struct ibfs_srq *srq, struct rwqe *wqe);
+
+struct ibfs_ah {
+	struct ibfs_pd *pd;
+	uint32_t handle;
+	struct ibv_ah_attr attr;
+};
+int ah_check(const struct verbs *verbs, const struct ibv_ah_attr *attr);
+
+struct mcast_member {
+	struct mcast_member *prev, *next;
+	struct ibfs_qp *qp;
+	struct port *port;
+};
+struct mcast_group {
+	union ibv_gid mgid;
+	struct mcast_member *members;
+	unsigned int num;
+	UT_hash_handle hh;
+};
+struct mcast_group *mcast_find(struct verbs *verbs, const uint8_t mgid[16]);
+
+/* A send request in its queue. */
+struct swqe {
+	struct ibfs_wr wr;		/* sg_list and inline_data point into the queue's */
+	uint32_t length;		/* bytes of message */
+	uint32_t first_psn, last_psn;	/* once started */
+	uint32_t ssn;
+	bool started, done, rd_counted, from_ring;
+	uint8_t status;			/* why it failed before its turn came, or 0 */
+	void *extra;			/* page list or LSO header */
+	struct ibv_ah_attr *av;		/* UD: points into the queue's */
+};
+
+struct requester {
+	struct swqe *wqe;
+	struct ibv_sge *sges;
+	uint8_t *inl;
+	struct ibv_ah_attr *avs;	/* UD types only */
+	uint32_t size;			/* slots, a power of two */
+	uint32_t head, next, tail;	/* oldest outstanding, next to send, end */
+	uint32_t off;			/* bytes of wqe[next] that were sent */
+	uint32_t psn;			/* of the next new packet */
+	uint32_t una;			/* oldest PSN that has no response */
+	uint32_t max_psn;		/* behind the last that was ever sent */
+	uint32_t ssn, lsn;		/* of the last message sent; that credits allow */
+	bool credits;			/* the responder gives them */
+	unsigned int rd_out;		/* reads and atomics outstanding */
+	unsigned int no_ackreq;		/* messages since one asked for an ACK */
+	uint8_t retries, rnr_retries;	/* left */
+	bool rnr_wait, implied_nak, stalled, drained_told;
+	ev_tstamp progress;		/* when the last response came */
+	ev_timer timer, rnr_timer;
+	struct ring ring;		/* shared with a process: slots fetched go back when retired */
+	uint32_t ring_fetched;
+	struct xfer *xfer;		/* gathers from, or works on, remote memory */
+	bool xfer_ready;
+	uint32_t xfer_wqe, xfer_off, xfer_len;
+};
+
+/* A read or atomic that the responder answers, or may have to answer again. */
+struct resource {
+	bool active, atomic;
+	uint32_t first_psn, last_psn;
+	uint32_t rkey;
+	uint64_t va;
+	uint32_t len, start, off;	/* of a read: sent from start on, up to off so far */
+	uint64_t orig;			/* of an atomic */
+	const struct ibfs_pd *pd;	/* XRC: of the request's SRQ; else the QP's */
+};
+
+struct responder {
+	uint32_t epsn, msn;
+	bool nak_sent;
+	enum { MSG_NONE, MSG_SEND, MSG_WRITE, MSG_SKIP } msg;	/* in progress */
+	bool has_wqe;
+	struct rwqe wqe;
+	uint32_t wqe_room;		/* SGEs that wqe has room for */
+	struct ibfs_srq *srq;		/* wqe came from it, or NULL */
+	uint32_t off;			/* bytes received of the message */
+	uint64_t va;
+	uint32_t rkey, resid, length;	/* of a write */
+	struct resource *res;		/* ring of num_res: head oldest */
+	unsigned int num_res, res_head, res_count, num_active;
+	uint64_t atomic_orig;
+	bool ack_pending;		/* after the active reads */
+	uint32_t ack_psn;
+	uint8_t ack_syndrome;
+	struct xfer *xfer;		/* gathers a response from remote memory */
+	bool xfer_ready, xfer_failed;
+	uint32_t xfer_psn, xfer_len;
+};
+
+struct packet_wait {
+	struct packet_wait *prev, *next;
+	struct packet *pkt;
+	struct port *port;
+};
+
+/*
+ * A received packet whose bytes go to, or which works on, remote memory: it
+ * waits for that, and what arrives meanwhile waits behind it.
+ */
+struct rx;
+struct hold {
+	struct xfer *xfer;		/* NULL: nothing is held */
+	struct xfer *finished;		/* while then() runs */
+	struct packet *pkt;
+	struct port *port;
+	uint32_t psn;			/* the packet's may be less: part of it was old */
+	void (*then)(struct ibfs_qp *qp, struct rx *rx, int err);
+	struct packet_wait *waiting;	/* utlist */
+	unsigned int num_waiting;
+};
+
+/* Another opener of an XRC_TGT QP. */
+struct qp_opener {
+	struct qp_opener *prev, *next;
+	struct verbs_client *client;
+};
+
+struct ibfs_qp {
+	struct verbs *verbs;
+	uint32_t qpn;
+	unsigned int type;		/* IBV_QPT_*, IBFS_QPT_* */
+	uint8_t transport;		/* BTH class: OP_RC... */
+	enum ibv_qp_state state;
+	bool sq_sig_all;
+	unsigned int create_flags;
+	struct ibfs_pd *pd;
+	struct ibfs_cq *send_cq, *recv_cq;
+	struct ibfs_srq *srq;
+	struct ibfs_xrcd *xrcd;
+	struct verbs_client *client;
+	struct qp_opener *openers;
+	struct ibv_qp_attr attr;
+	uint32_t mtu;			/* bytes */
+	struct requester req;
+	struct responder resp;
+	struct hold hold;
+	struct rq rq;
+	struct ibfs_mw *windows;	/* type 2 bound to it */
+	unsigned int mcast;		/* groups it is attached to */
+	struct task task;
+	bool comm_est, last_wqe_told;
+	struct ibfs_qp *prev, *next;	/* of verbs->polled */
+	bool is_polled;
+	unsigned int idle_polls;
+};
+
+static inline bool qp_connected(const struct ibfs_qp *qp)
+{
+	return qp->transport != OP_UD;
+}
+static inline bool qp_reliable(const struct ibfs_qp *qp)
+{
+	return qp->transport == OP_RC || qp->transport == OP_XRC;
+}
+
+/* qp.c, qp_table.c: see also qp.h */
+bool qp_transition_ok(unsigned int type, enum ibv_qp_state from, enum ibv_qp_state to, int mask);
+void qp_kick(struct ibfs_qp *qp);
+void qp_event(struct ibfs_qp *qp, enum ibv_event_type event);
+/* To the error state; what is queued is flushed by the QP's task, in order. */
+void qp_error(struct ibfs_qp *qp);
+void qp_sq_error(struct ibfs_qp *qp);	/* SQE on unreliable types, else qp_error() */
+/* Make the alternate path the current one, events told. False: there is none armed. */
+bool qp_migrate(struct ibfs_qp *qp);
+
+/* wq.c: post to the private part of the send queue; -EINVAL, -ENOMEM. */
+int sq_init(struct requester *req, const struct ibv_qp_cap *cap, bool ud);
+void sq_free(struct requester *req);
+int sq_check(const struct ibfs_qp *qp, const struct ibfs_wr *wr);
+int sq_post(struct ibfs_qp *qp, const struct ibfs_wr *wr, bool from_ring);
+static inline struct swqe *sq_wqe(struct requester *req, uint32_t index)
+{
+	return &req->wqe[index & (req->size - 1)];
+}
+/* wq_ring.c: parse what the process produced, while the queue has room; how many. */
+unsigned int sq_fetch(struct ibfs_qp *qp);
+int sq_share(struct ibfs_qp *qp, struct ibfs_ring *info);
+
+/* req.c */
+void req_init(struct ibfs_qp *qp);
+void req_run(struct ibfs_qp *qp);		/* one turn */
+void req_reset(struct ibfs_qp *qp);
+void req_flush(struct ibfs_qp *qp);
+void req_rewind(struct ibfs_qp *qp, uint32_t psn);
+/* One retry: false when none is left; then the oldest request failed with status. */
+bool req_retry(struct ibfs_qp *qp, uint32_t psn, enum ibv_wc_status status);
+/* Complete the oldest request, and take it off. */
+void req_retire(struct ibfs_qp *qp, enum ibv_wc_status status, uint32_t byte_len);
+/* The oldest request failed: complete it so, and put the QP into error. */
+void req_fail(struct ibfs_qp *qp, enum ibv_wc_status status);
+/* After progress: completes local operations, tells of draining, goes on. */
+void req_advance(struct ibfs_qp *qp);
+
+/* A packet as it was parsed. */
+struct rx {
+	struct port *port;
+	struct packet *pkt;
+	const struct opcode *op;
+	uint8_t opcode;
+	const struct lrh *lrh;
+	const struct grh *grh;		/* NULL: none */
+	const struct bth *bth;
+	const uint8_t *ext;		/* extended headers */
+	uint32_t psn, segs;
+	uint32_t off, len;		/* payload */
+	uint32_t dqpn, sqpn, qkey;	/* the last two: UD */
+	bool multicast;
+	bool csum_ok;
+};
+
+/* net.c */
+struct tx {				/* what a packet is to carry */
+	uint8_t opcode;
+	uint32_t psn;
+	bool ack_req, solicited;
+	struct reth reth;
+	struct atomiceth atomic;
+	uint32_t aeth;			/* host order: syndrome and MSN */
+	uint64_t atomic_orig;
+	__be32 imm;
+	uint32_t ieth, xrc_srq;
+	uint32_t dqpn, qkey, sqpn;	/* dqpn: UD; else the QP's */
+	uint16_t pkey;
+	const struct ibv_ah_attr *av;	/* UD; NULL: the QP's path */
+	uint32_t gso_size;
+	uint32_t segs;
+};
+/* A packet for one QP that was parsed. */
+void qp_recv(struct ibfs_qp *qp, struct rx *rx);
+/* Headers in front of the payload that pkt has, and away: 0, or why it couldn't leave. */
+int net_xmit(struct ibfs_qp *qp, struct packet *pkt, const struct tx *tx);
+/* A request or response header, where the opcode has it; NULL when not. */
+const void *rx_header(const struct rx *rx, unsigned int header);
+/* Take trim segments off the front of a gso request whose first part is old. */
+void rx_trim(struct rx *rx, uint32_t segs);
+bool rx_parse(struct rx *rx, struct port *port, struct packet *pkt);
+void net_recv(struct hca *hca, struct port *port, struct packet *pkt);
+static inline int psn_cmp(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 8);
+}
+
+/* resp.c, resp_ud.c, comp.c */
+void resp_recv(struct ibfs_qp *qp, struct rx *rx);
+void resp_uc(struct ibfs_qp *qp, struct rx *rx);
+void resp_ud(struct ibfs_qp *qp, struct rx *rx);
+bool resp_run(struct ibfs_qp *qp);		/* send what is due; true: more waits */
+void resp_start(struct ibfs_qp *qp);		/* INIT to RTR */
+void resp_reset(struct ibfs_qp *qp);
+void resp_flush(struct ibfs_qp *qp);
+int resp_resources(struct ibfs_qp *qp, unsigned int num);
+void comp_recv(struct ibfs_qp *qp, struct rx *rx);
+
+/* recv.c: what the responders of all types share. */
+/* Take a receive request for a message: 0, -ENOENT (none), -EINVAL (a bad one was there). */
+int recv_take(struct ibfs_qp *qp, struct ibfs_srq *srq);
+/* Complete it, and forget it. */
+void recv_complete(struct ibfs_qp *qp, const struct rx *rx, enum ibv_wc_status status);
+/* Payload into the receive request at r->off: 0, -EFAULT; 1: held, then() follows. */
+int recv_scatter(struct ibfs_qp *qp, struct rx *rx, void (*then)(struct ibfs_qp *, struct rx *, int));
+/* Payload into segments, in the same way. */
+int rx_write(struct ibfs_qp *qp, struct rx *rx, const struct mem_seg *segs, int num,
+	     void (*then)(struct ibfs_qp *, struct rx *, int));
+int rx_scatter(struct ibfs_qp *qp, struct rx *rx, const struct ibfs_pd *pd,
+	       const struct ibv_sge *sges, unsigned int num_sge, uint32_t off,
+	       void (*then)(struct ibfs_qp *, struct rx *, int));
+/* Is the payload as long as the packet's place in its message says? */
+bool rx_length_ok(const struct ibfs_qp *qp, const struct rx *rx);
+
+/* hold.c */
+int qp_hold(struct ibfs_qp *qp, const struct rx *rx, struct xfer *xfer,
+	    void (*then)(struct ibfs_qp *, struct rx *, int));
+bool qp_wait(struct ibfs_qp *qp, const struct rx *rx);	/* true: the packet waits its turn */
+void qp_unhold(struct ibfs_qp *qp);
+
+extern const struct verbs_ops soft_verbs_ops;
+extern const struct hca_engine verbs_engine;
+/* Give an HCA its verbs; -ENOMEM. */
+int verbs_start(struct hca *hca);
+static inline struct verbs *verbs_of(struct ibfs_device *dev)
+{
+	return hca_of(dev)->engine_priv;
+}
+
+/* Operations of the table, one group a file. */
+int pd_alloc(struct ibfs_device *dev, struct ibfs_pd **pd);
+int pd_dealloc(struct ibfs_pd *pd);
+int xrcd_alloc(struct ibfs_device *dev, struct ibfs_xrcd **xrcd);
+int xrcd_dealloc(struct ibfs_xrcd *xrcd);
+int mr_reg(struct ibfs_pd *pd, const struct ibfs_mr_init *init, struct ibfs_mr **mr);
+int mr_rereg(struct ibfs_mr *mr, int flags, struct ibfs_pd *pd, const struct ibfs_mr_init *init);
+void mr_query(struct ibfs_mr *mr, struct ibfs_mr_attr *attr);
+int mr_dereg(struct ibfs_mr *mr);
+int mw_alloc(struct ibfs_pd *pd, enum ibv_mw_type type, struct ibfs_mw **mw);
+void mw_query(struct ibfs_mw *mw, struct ibfs_mw_attr *attr);
+int mw_dealloc(struct ibfs_mw *mw);
+int cq_create(struct ibfs_device *dev, int cqe, struct verbs_client *client, struct ibfs_cq **cq);
+int cq_resize(struct ibfs_cq *cq, int cqe);
+int cq_modify(struct ibfs_cq *cq, uint16_t count, uint16_t period_us);
+void cq_query(struct ibfs_cq *cq, struct ibfs_cq_attr *attr);
+int cq_destroy(struct ibfs_cq *cq);
+int cq_poll(struct ibfs_cq *cq, int num, struct ibfs_wc *wc);
+int cq_peek(struct ibfs_cq *cq, int num);
+int cq_req_notify(struct ibfs_cq *cq, bool solicited_only, bool report_missed);
+int cq_req_ncomp(struct ibfs_cq *cq, int num);
+int cq_ring(struct ibfs_cq *cq, struct ibfs_ring *ring);
+int srq_create(struct ibfs_pd *pd, const struct ibfs_srq_init *init, struct verbs_client *client,
+	       struct ibfs_srq **srq);
+int srq_modify(struct ibfs_srq *srq, const struct ibv_srq_attr *attr, int mask);
+void srq_query(struct ibfs_srq *srq, struct ibv_srq_attr *attr, uint32_t *num);
+int srq_destroy(struct ibfs_srq *srq);
+int srq_post(struct ibfs_srq *srq, const struct ibfs_recv_wr *wr);
+int srq_ring(struct ibfs_srq *srq, struct ibfs_ring *ring);
+int ah_create(struct ibfs_pd *pd, const struct ibv_ah_attr *attr, struct ibfs_ah **ah);
+int ah_modify(struct ibfs_ah *ah, const struct ibv_ah_attr *attr);
+void ah_query(struct ibfs_ah *ah, struct ibv_ah_attr *attr, uint32_t *handle);
+void ah_destroy(struct ibfs_ah *ah);
+int ah_from_wc(struct ibfs_device *dev, unsigned int port, const struct ibfs_wc *wc,
+	       const struct ibv_grh *grh, struct ibv_ah_attr *attr);
+int qp_create(struct ibfs_device *dev, const struct ibfs_qp_init *init, struct verbs_client *client,
+	      struct ibfs_qp **qp);
+int qp_open(struct ibfs_xrcd *xrcd, uint32_t qp_num, struct verbs_client *client, struct ibfs_qp **qp);
+int qp_modify(struct ibfs_qp *qp, const struct ibv_qp_attr *attr, int mask);
+void qp_query(struct ibfs_qp *qp, struct ibv_qp_attr *attr, struct ibfs_qp_init *init, uint32_t *qpn);
+int qp_destroy(struct ibfs_qp *qp, struct verbs_client *client);
+int qp_post_send(struct ibfs_qp *qp, const struct ibfs_wr *wr);
+int qp_post_recv(struct ibfs_qp *qp, const struct ibfs_recv_wr *wr);
+int qp_ring(struct ibfs_qp *qp, bool send, struct ibfs_ring *ring);
+int qp_doorbell(struct ibfs_qp *qp);
+int mcast_attach(struct ibfs_qp *qp, const union ibv_gid *gid, uint16_t lid);
+int mcast_detach(struct ibfs_qp *qp, const union ibv_gid *gid, uint16_t lid);
+void mcast_detach_all(struct ibfs_qp *qp);
+
+#endif
