@@ -12,3 +12,8 @@ load helpers
 	run "$BUILD/tests/pma"
 	[ "$status" = 0 ] || fail "$output"
 }
+
+@test "packets and MADs that no sane sender makes" {
+	run "$BUILD/tests/mad_fuzz"
+	[ "$status" = 0 ] || fail "$output"
+}
