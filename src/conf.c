@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <ibfs/conf.h>
 
@@ -689,6 +690,7 @@ static struct conf *conf_new(void)
 	}
 	config_init(&text->file);
 	conf->files = (struct conf_files){
+		.uid = geteuid(), .gid = getegid(),
 		.umad = 0600, .issm = 0600, .uverbs = 0666, .clone = 0666,
 	};
 	conf->errors = 256;

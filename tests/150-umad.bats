@@ -33,7 +33,7 @@ umad() { run -0 timeout 60 "$BUILD/tests/umad" "$1" "$MNT/rxe0/1/umad"; }
 @test "umad: the errors file tells why" {
 	umad bad_registration
 	run -0 cat "$MNT/errors"
-	assert_line 'EINVAL.*rxe0/1/umad: register: qpn 2'
+	assert_line 'EINVAL.*rxe0/1/umad: register: qpn 2, not 0 or 1'
 }
 
 @test "umad: only its owner opens it" {

@@ -25,3 +25,10 @@ rmpp()
 @test "ENOSPC: no helper thread stays" {
 	wait_for file_has "/proc/$IBFS_PID/status" '^Threads:[[:space:]]+1$'
 }
+
+@test "ENOSPC: io_uring gets no data" {
+	run timeout 60 "$BUILD/tests/umad_uring" \
+		"$MNT/rxe0/1/umad" "$MNT/rxe1/1/umad" "$(cat "$MNT/rxe1/1/lid")"
+	[ "$status" != 77 ] || skip "needs io_uring"
+	assert_status 0
+}

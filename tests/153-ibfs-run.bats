@@ -104,6 +104,25 @@ r() { "$BUILD/ibfs-run" "$@"; }
 	[ "$output" = 65534 ]
 }
 
+@test "ibfs-run: a user's own tree, which nobody else sees" {
+	need_userns
+	[ -u "$(command -v fusermount3)" ] || skip "needs fusermount3"
+	nobody test -w /dev/fuse || skip "users may not mount here"
+	local dir
+	dir=$(mktemp -d)
+	chmod 777 "$dir"
+	nobody mkdir "$dir/ib"
+	spawn daemon setpriv --reuid 65534 --regid 65534 --clear-groups "$BUILD/ibfs" -f "$dir/ib"
+	wait_for findmnt -n "$dir/ib"
+	run -0 nobody "$BUILD/ibfs-run" -m "$dir/ib" sh -c \
+		"'$BUILD/tests/umad_rmpp' sizes /dev/infiniband/umad0 /dev/infiniband/umad1 2"
+	run -1 r -m "$dir/ib" true
+	assert_line 'Permission denied'
+	nobody fusermount3 -u "$dir/ib"
+	wait_for is_gone "$(spawned daemon)"
+	rmdir "$dir/ib" "$dir"
+}
+
 @test "ibfs-run: a user without user namespaces is told so" {
 	need_root
 	run -1 unshare -Ur sh -c \

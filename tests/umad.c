@@ -515,6 +515,7 @@ static void test_gone(void)
 	CHECK_ERR(reg_old(fd, &req), EPIPE);
 	CHECK_ERR(reg_new(fd, &req2), EPIPE);
 	CHECK_ERR(unreg(fd, (uint32_t)agent), EINVAL);
+	CHECK_ERR(open(umad, O_RDWR), ENOENT);
 }
 
 static const struct test tests[] = {
