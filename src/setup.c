@@ -80,6 +80,7 @@ static void set_speed(struct port *port, const struct conf_link *cl)
 		port->speed_ext_supported |= (uint8_t)cl->speed_ext;
 		port->speed_ext_enabled = (uint8_t)cl->speed_ext;
 	}
+	port_capabilities(port);
 }
 
 static int add_link(struct fabric *fabric, const struct conf_link *cl, char **err)

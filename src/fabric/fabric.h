@@ -259,6 +259,8 @@ void link_set_down(struct link *link, bool down);
 int port_set_state(struct port *port, enum port_state state);
 int port_set_phys(struct port *port, enum phys_state phys);
 void port_retrain(struct port *port);	/* after a change of enabled width or speed */
+/* After a change of the widths and speeds that a port supports: its end port's capability masks say so. */
+void port_capabilities(struct port *port);
 /*
  * Report through node->ops->port_event. PORT_EV_STATE with a state of DOWN or
  * INIT, which only the link's own state machine gives, sets

@@ -61,6 +61,29 @@ void port_init(struct port *port)
 	}
 }
 
+/* PortInfo:CapabilityMask2's bits that say what widths and speeds there are; 14.2.5.6 */
+enum {
+	CAP_MASK2_USED = 1 << 15,	/* of CapabilityMask */
+	CAP2_WIDTH_2X = 1 << 4, CAP2_HDR = 1 << 5, CAP2_NDR = 1 << 10, CAP2_EXT_SPEEDS_2 = 1 << 11,
+	CAP2_XDR = 1 << 12,
+};
+
+void port_capabilities(struct port *port)
+{
+	struct port *end = port_end(port);
+
+	if (port->width_supported & WIDTH_2X)
+		end->cap_mask2 |= CAP2_WIDTH_2X;
+	if (port->speed_ext_supported & SPEED_HDR)
+		end->cap_mask2 |= CAP2_HDR;
+	if (port->speed_ext_supported & SPEED_NDR)
+		end->cap_mask2 |= CAP2_NDR;
+	if (port->speed_ext_supported & SPEED_XDR)
+		end->cap_mask2 |= CAP2_EXT_SPEEDS_2 | CAP2_XDR;
+	if (end->cap_mask2)
+		end->cap_mask |= CAP_MASK2_USED;
+}
+
 void port_free_tables(struct port *port)
 {
 	free(port->pkeys);

@@ -109,4 +109,5 @@ void port_enable(struct port *port, uint8_t width, uint8_t speed, uint8_t ext)
 	port->speed_supported = mask_below(speed);
 	port->speed_ext_enabled = ext;
 	port->speed_ext_supported = mask_below(ext);
+	port_capabilities(port);
 }
