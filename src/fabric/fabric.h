@@ -67,7 +67,7 @@ struct port_counters {
  * from when somebody asks.
  */
 struct port_details {
-	uint32_t xmit_inactive, xmit_mtu, xmit_lifetime;	/* of xmit_discards */
+	uint32_t xmit_inactive, xmit_mtu, xmit_lifetime, xmit_hoq;	/* of xmit_discards */
 	uint32_t rcv_local_phys, rcv_malformed, rcv_overrun;	/* of rcv_errors */
 	uint32_t rcv_dlid, rcv_vl, rcv_looping;			/* of rcv_switch_relay_errors */
 	bool count_ops;
@@ -242,7 +242,10 @@ struct link *fabric_find_link(struct fabric *fabric, const char *name);
 /* The end port whose PortInfo governs this port: itself, or a switch's port 0. */
 struct port *port_end(struct port *port);
 
-/* Plug a cable in; trains to INIT at the best common width and speed. NULL and errno EBUSY, EINVAL. */
+/*
+ * Plug a cable in; trains to INIT at the best common width and speed. NULL and
+ * errno: EBUSY, EINVAL, ENOMEM.
+ */
 struct link *link_new(struct port *a, struct port *b);
 void link_remove(struct link *link);
 void link_set_down(struct link *link, bool down);
@@ -274,11 +277,13 @@ void port_event(struct port *port, unsigned int events);
  * port's and all others 0, SL n goes to VL n modulo the operational VLs, and
  * all data VLs arbitrate alike. They report no event: the caller does.
  */
-unsigned int port_num_pkeys(const struct port *port);	/* switch's external ports: part_enforce_cap */
+/* A switch's external ports have part_enforce_cap of them. */
+unsigned int port_num_pkeys(const struct port *port);
 uint16_t port_pkey(const struct port *port, unsigned int index);	/* 0 when empty */
 int port_set_pkey(struct port *port, unsigned int index, uint16_t pkey);
 uint64_t port_gid_guid(const struct port *port, unsigned int index);	/* 0 when empty */
-int port_set_guid(struct port *port, unsigned int index, uint64_t guid);	/* index 0: -ERANGE, read-only */
+/* Index 0 is read-only: -ERANGE. */
+int port_set_guid(struct port *port, unsigned int index, uint64_t guid);
 /* SLtoVLMappingTable of out for what came in by in (0 on a CA): as its 8 bytes, two SLs each. */
 void port_get_sl2vl(const struct port *out, unsigned int in, uint8_t map[8]);
 int port_set_sl2vl(struct port *out, unsigned int in, const uint8_t map[8]);
@@ -313,9 +318,13 @@ void switch_forward(struct node *node, struct port *in, struct packet *pkt);
 /* Table access for SMA and static routing; grows the table as needed. -ERANGE, -ENOMEM. */
 int switch_set_lft(struct node *node, uint16_t lid, uint8_t port);
 uint8_t switch_get_lft(const struct node *node, uint16_t lid);	/* 255: none */
-int switch_set_mft(struct node *node, uint16_t mlid, unsigned int word, uint32_t mask);	/* word: ports 32*word.. */
+/* Bit n of word w stands for port 32 * w + n. */
+int switch_set_mft(struct node *node, uint16_t mlid, unsigned int word, uint32_t mask);
 uint32_t switch_get_mft(const struct node *node, uint16_t mlid, unsigned int word);
-/* The VL of an SL by out's SL2VL table; in NULL on a CA, port 0 for a switch's own. 15: none, discard. */
+/*
+ * The VL of an SL by out's SL2VL table; in is NULL on a CA, port 0 for a
+ * switch's own packets. VL_MGMT: it has none, discard the packet.
+ */
 unsigned int port_vl(const struct port *in, const struct port *out, unsigned int sl);
 
 /*
@@ -328,7 +337,8 @@ struct fault_conf {
 	double delay, jitter;
 	uint64_t seed;
 };
-int link_set_faults(struct link *link, const struct fault_conf *conf);	/* -EINVAL, -ENOMEM; all zero: perfect again */
+/* -EINVAL, -ENOMEM. No probability and no time: a perfect cable again. */
+int link_set_faults(struct link *link, const struct fault_conf *conf);
 void link_get_faults(const struct link *link, struct fault_conf *conf);
 
 /*

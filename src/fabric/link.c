@@ -318,7 +318,10 @@ int port_xmit(struct port *port, struct packet *pkt)
 	return 0;
 }
 
-/* May the port take the packet in its state? Data in ARMED makes it ACTIVE (ActiveEnable, 7.2.7). */
+/*
+ * May the port take the packet in its state? Data that comes in ARMED makes it
+ * ACTIVE (ActiveEnable, 7.2.7).
+ */
 static bool accepts(struct port *in, const struct packet *pkt)
 {
 	if (in->state == PORT_ACTIVE)

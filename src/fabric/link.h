@@ -15,7 +15,7 @@ struct port_details;
 /* link.c: the packet has crossed the cable to this port. */
 void port_receive(struct port *in, struct packet *pkt);
 
-/* faults.c: the packet has left out, whose cable is imperfect; delivers it in what shape is left. */
+/* faults.c: the packet has left out, whose cable is imperfect; delivers what is left of it. */
 void faults_cross(struct port *out, struct packet *pkt);
 /* What the cable still holds is lost: the link went down. */
 void faults_flush(struct link *link);

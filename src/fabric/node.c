@@ -130,7 +130,8 @@ static struct port *new_ports(struct node *node)
 		ports[i].num = i;
 		if (node->type != NODE_SWITCH)
 			ports[i].guid = node->guid + i;
-		port_init(&ports[i]);
+		if (i || node->sw)
+			port_init(&ports[i]);
 	}
 	if (node->type == NODE_SWITCH)
 		ports[0].guid = node->guid;

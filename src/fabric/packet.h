@@ -45,7 +45,7 @@ struct packet {			/* payload without pad bytes */
 
 /* An empty packet with all headroom in front. Does not clear the payload area. */
 void packet_init(struct packet *pkt);
-/* Make room in front of, or behind, the linear data: the new bytes' address; NULL when there is none. */
+/* Make room in front of, or behind, the linear data: its address; NULL when there is none. */
 void *packet_push(struct packet *pkt, uint32_t len);
 void *packet_put(struct packet *pkt, uint32_t len);
 /* Take len bytes off the front; NULL when there are not as many linear bytes. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A port by itself: its tables, which exist only once they were written, and
- * what it reports. The state machine, which needs the other end, is in link.c. IBA 14.2.5.6 to 14.2.5.9, 10.9.
+ * what it reports. The state machine, which needs the other end, is in link.c.
+ * IBA 14.2.5.6 to 14.2.5.9, 10.9.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>

@@ -261,6 +261,7 @@ static const struct perf_field {
 	DETAIL("PortXmitDiscardDetails", "PortInactiveDiscards", xmit_inactive),
 	DETAIL("PortXmitDiscardDetails", "PortNeighborMTUDiscards", xmit_mtu),
 	DETAIL("PortXmitDiscardDetails", "PortSwLifetimeLimitDiscards", xmit_lifetime),
+	DETAIL("PortXmitDiscardDetails", "PortSwHOQLifetimeLimitDiscards", xmit_hoq),
 };
 
 static const struct perf_field *find_field(const char *attr, const char *field)
@@ -290,9 +291,9 @@ static int run_performance(struct topo *topo, struct topo_cmd *cmd)
 				    topo_show(found, s));
 	perf = find_field(attr, field);
 	if (!perf)
-		return topo_fail_at(topo, cmd->place, "expected a field of PortCounters, "
-				    "PortCountersExtended, PortRcvErrorDetails or "
-				    "PortXmitDiscardDetails, found %s.%s", attr, field);
+		return topo_fail_at(topo, cmd->place, "expected a field of PortCounters or "
+				    "PortCountersExtended, PortRcvErrorDetails, "
+				    "PortXmitDiscardDetails: found %s.%s", attr, field);
 	s += at;
 	err = cmd_number(topo, cmd, &s, field, 0, UINT64_MAX, &val);
 	if (!err)

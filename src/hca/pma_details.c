@@ -24,7 +24,7 @@ struct detail_attr {
 
 static const struct detail_attr detail_attrs[] = {
 	{ PMA_RCV_ERROR_DETAILS, offsetof(struct port_details, rcv_local_phys), 6, 16, 0 },
-	{ PMA_XMIT_DISCARD_DETAILS, offsetof(struct port_details, xmit_inactive), 3, 16, 0 },
+	{ PMA_XMIT_DISCARD_DETAILS, offsetof(struct port_details, xmit_inactive), 4, 16, 0 },
 	{ PMA_OP_RCV_COUNTERS, offsetof(struct port_details, op_pkts), 2, 32,
 	  offsetof(struct port_details, op) },
 	{ PMA_VL_OP_PACKETS, offsetof(struct port_details, vl_pkts), 16, 16,
