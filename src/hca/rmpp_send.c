@@ -170,10 +170,9 @@ void rmpp_send_ack(struct mad_agent *agent, const struct mad_addr *addr, const v
 	if (!out || !out->rmpp.segs)
 		return;
 	rmpp = &out->rmpp;
-	if (rmpp->acked == rmpp->segs) {
-		rmpp_answer(agent, addr, mad, RMPP_ACK, RMPP_OK, 0, 1);
+	/* Answering that as well would go on for ever between two ends that both do. */
+	if (rmpp->acked == rmpp->segs)
 		return;
-	}
 	if (seg > rmpp->segs || seg > rmpp->win) {
 		mad_out_done(out);
 		rmpp_answer(agent, addr, mad, RMPP_ABORT, RMPP_S2B, 0, 0);
