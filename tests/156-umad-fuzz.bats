@@ -2,7 +2,11 @@
 # Random agents, MADs and reads: the daemon stays alive, and right afterwards.
 load helpers
 
-setup_file() { start_ibfs; }
+setup_file()
+{
+	fat_tree "$BATS_FILE_TMPDIR" static
+	start_ibfs "$BATS_FILE_TMPDIR/fat.conf"
+}
 teardown_file() { stop_ibfs; }
 
 fuzz()
@@ -11,7 +15,7 @@ fuzz()
 	for seed in "$@"; do
 		echo "# seed $seed"
 		timeout 120 "$BUILD/tests/umad_fuzz" "$seed" 20000 \
-			"$MNT/rxe0/1/umad" "$MNT/rxe1/1/umad"
+			"$MNT/rxe0/1/umad" "$MNT/rxe1/1/umad" "$MNT/sw0/0/umad"
 	done
 }
 
