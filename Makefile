@@ -91,7 +91,7 @@ $(BUILD)/ibfs-run: $(BUILD)/src/run/ibfs-run.o
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
 # The preloaded library is never sanitized: it runs inside other people's programs.
-$(BUILD)/libibfs-run.so: $(BUILD)/src/run/preload.o
+$(BUILD)/libibfs-run.so: $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/run/preload*.c))
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^ -ldl
 

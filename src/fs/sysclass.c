@@ -23,6 +23,11 @@ const struct entry devdir_entries[] = {
 	{ NULL, 0, 0 }
 };
 
+const struct entry devdir_ib_entries[] = {
+	{ "ev", KIND_DEVDIR_EV, 0 },
+	{ NULL, 0, 0 }
+};
+
 const struct entry sys_entries[] = {
 	{ "class", KIND_SYS_CLASS, 0 },
 	{ NULL, 0, 0 }

@@ -77,7 +77,11 @@ const struct kind_row kinds[KIND_MAX] = {
 
 	/* what /dev and /sys/class show */
 	[KIND_DEVDIR] = { D755, KIND_ROOT, 0, FS_CACHE, devdir_entries },
-	[KIND_DEVDIR_IB] = { D755, KIND_DEVDIR, 0, FS_CACHE, .dir = &devdir_ib_dir },
+	[KIND_DEVDIR_IB] = { D755, KIND_DEVDIR, 0, FS_CACHE, .entries = devdir_ib_entries,
+			   .dir = &devdir_ib_dir },
+	[KIND_DEVDIR_EV] = { D755, KIND_DEVDIR_IB, 0, FS_CACHE, .dir = &ev_dir },
+	[KIND_UMAD_RING] = { F600, 0, BY_IDX, 0, .ops = &umad_ring_ops,
+			     .getattr = umad_ring_getattr },
 	[KIND_SYS] = { D755, KIND_ROOT, 0, FS_CACHE, sys_entries },
 	[KIND_SYS_CLASS] = { D755, KIND_SYS, 0, FS_CACHE, sys_class_entries },
 	[KIND_SYS_IB] = { D755, KIND_SYS_CLASS, 0, FS_CACHE, .dir = &sys_ib_dir },

@@ -34,7 +34,7 @@ enum kind {
 	KIND_NODE_COUNTERS, KIND_NODE_COUNTER,
 	KIND_LINKS, KIND_LINK, KIND_LINK_TEXT, KIND_LINK_CTL,
 	/* dev/, sys/class/ */
-	KIND_DEVDIR, KIND_DEVDIR_IB,
+	KIND_DEVDIR, KIND_DEVDIR_IB, KIND_DEVDIR_EV, KIND_UMAD_RING,
 	KIND_SYS, KIND_SYS_CLASS, KIND_SYS_IB, KIND_SYS_MAD, KIND_SYS_TEXT,
 	KIND_SYS_DEV, KIND_SYS_DEVICE, KIND_SYS_DEVICE_TEXT,
 	KIND_SYS_PORTS, KIND_SYS_PORT, KIND_SYS_GIDS, KIND_SYS_PKEYS,
@@ -112,6 +112,8 @@ struct fs {
 	struct timespec start;		/* every file's time */
 	uid_t uid;			/* the daemon's: every file's owner */
 	gid_t gid;
+	struct ring *rings;		/* umad_ring.c: whose files nobody opened yet */
+	uint32_t next_ring;
 	unsigned int open_files;
 	uint64_t requests;		/* that front ends passed on */
 	struct task refresh;		/* of a static subnet, after a change by hand */

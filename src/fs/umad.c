@@ -15,9 +15,11 @@
 #include <utlist.h>
 
 #include <ibfs/ibfs.h>
+#include <ibfs/umad_ring.h>
 
 #include "fs/tree.h"
 #include "fs/umad.h"
+#include "fs/umad_ring.h"
 
 #define MAD_HEADER	24		/* IBA 13.4.3 */
 #define MAD_RMPP_HEADER	36		/* IBA 13.6.2.1: the least that a write brings */
@@ -53,6 +55,14 @@ void umad_mad_free(struct umad_file *uf, struct umad_mad *mad)
 {
 	uf->bytes -= sizeof(*mad) + mad->len;
 	free(mad);
+}
+
+/* Somebody may wait, in poll or in the ring, for what is there now. */
+static void changed(struct umad_file *uf)
+{
+	umad_ring_refill(uf);
+	umad_ring_wake(uf);
+	fs_wake(uf->file);
 }
 
 void umad_requeue(struct umad_file *uf, struct umad_mad *mad)
@@ -93,6 +103,8 @@ void umad_serve(struct umad_file *uf)
 		if (mad)
 			umad_mad_free(uf, mad);
 	}
+	if (uf->queue)
+		changed(uf);
 }
 
 /* --- the backend's side --- */
@@ -134,35 +146,45 @@ static unsigned int agent_id(const struct umad_file *uf, const struct mad_agent 
 	return id;
 }
 
-static void on_recv(void *client, struct mad_agent *agent, int status,
-		    const struct mad_addr *addr, const void *data, size_t len)
+/* What the ring didn't take: readers that wait get it, or it waits for them. */
+static void enqueue(struct umad_file *uf, const struct ib_user_mad_hdr *hdr, const void *data,
+		    size_t len)
 {
-	struct umad_file *uf = client;
-	unsigned int id = agent_id(uf, agent);
-	struct umad_mad *mad;
+	struct umad_mad *mad = uf->bytes <= QUEUE_BYTES ? malloc(sizeof(*mad) + len) : NULL;
 
-	if (id == UMAD_AGENTS)
-		return;
-	mad = uf->bytes <= QUEUE_BYTES ? malloc(sizeof(*mad) + len) : NULL;
 	if (!mad) {
 		ibfs_fail(uf->file->ibfs, ENOBUFS, "%s/umad: MAD dropped, %zu bytes wait to be read",
 			  uf->where, uf->bytes);
 		return;
 	}
-	memset(&mad->hdr, 0, sizeof(mad->hdr));
-	mad->hdr.id = id;
-	fill_hdr(&mad->hdr, addr);
-	if (status)
-		fill_timeout(&mad->hdr, addr);
-	else
-		mad->hdr.length = (uint32_t)(umad_hdr_size(uf) + len);
+	mad->hdr = *hdr;
 	memcpy(mad->data, data, len);
 	mad->len = len;
 	uf->bytes += sizeof(*mad) + len;
 	DL_APPEND(uf->queue, mad);
 	umad_serve(uf);
-	if (uf->queue)
-		fs_wake(uf->file);
+}
+
+static void on_recv(void *client, struct mad_agent *agent, int status,
+		    const struct mad_addr *addr, const void *data, size_t len)
+{
+	struct umad_file *uf = client;
+	unsigned int id = agent_id(uf, agent);
+	struct ib_user_mad_hdr hdr = { .id = id };
+
+	if (id == UMAD_AGENTS)
+		return;
+	fill_hdr(&hdr, addr);
+	if (status)
+		fill_timeout(&hdr, addr);
+	else
+		hdr.length = (uint32_t)(umad_hdr_size(uf) + len);
+	if (!umad_ring_put(uf, &hdr, data, len)) {
+		enqueue(uf, &hdr, data, len);
+		return;
+	}
+	umad_ring_wake(uf);
+	fs_wake(uf->file);
 }
 
 static void on_gone(void *client, struct mad_agent *agent)
@@ -242,6 +264,7 @@ static void umad_release(struct file *file)
 		return;
 	waitq_fail(&uf->readers, -EINTR);
 	umad_far_close(uf);
+	umad_ring_free(uf);
 	if (uf->dev) {
 		unregister_all(uf);
 		port_detach(uf);
@@ -261,6 +284,7 @@ void umad_device_gone(struct ibfs_device *dev, unsigned int port)
 	DL_FOREACH_SAFE(list, uf, tmp) {
 		unregister_all(uf);
 		uf->dev = NULL;
+		umad_ring_kill(uf);
 		waitq_fail(&uf->readers, -EIO);
 		fs_wake(uf->file);
 	}
@@ -287,6 +311,9 @@ static ssize_t umad_read(struct file *file, struct fs_req *req, void *buf, size_
 				 uf->where, size, umad_hdr_size(uf));
 	if (!uf->dev)
 		return gone(uf, EIO);
+	n = (ssize_t)umad_ring_get(uf, buf, size);
+	if (n)
+		return n;
 	req->size = size;
 	if (!uf->queue)
 		return file->flags & O_NONBLOCK ? -EAGAIN : waitq_add(&uf->readers, req);
@@ -295,6 +322,7 @@ static ssize_t umad_read(struct file *file, struct fs_req *req, void *buf, size_
 		memcpy(buf, umad_pack(uf, mad), (size_t)n);
 		umad_mad_free(uf, mad);
 	}
+	umad_ring_refill(uf);
 	return n;
 }
 
@@ -367,7 +395,7 @@ static unsigned int umad_poll(struct file *file)
 
 	if (!uf->dev)
 		return POLLERR;
-	return POLLOUT | POLLWRNORM | (uf->queue ? POLLIN | POLLRDNORM : 0);
+	return POLLOUT | POLLWRNORM | (umad_ring_filled(uf) || uf->queue ? POLLIN | POLLRDNORM : 0);
 }
 
 /* --- ioctl --- */
@@ -540,6 +568,7 @@ static const struct umad_ioctl {
 	{ IB_USER_MAD_UNREGISTER_AGENT, false, unregister_agent },
 	{ IB_USER_MAD_ENABLE_PKEY, false, enable_pkey },
 	{ IB_USER_MAD_REGISTER_AGENT2, true, register_agent2 },
+	{ IBFS_UMAD_RING, true, umad_ring_make },
 };
 
 static const struct umad_ioctl *find_ioctl(unsigned int cmd)

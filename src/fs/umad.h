@@ -39,6 +39,8 @@ struct umad_part {
 	const uint8_t *data;		/* a read's next bytes, in mad */
 };
 
+struct ring;
+
 struct umad_file {
 	struct umad_file *prev, *next;	/* of the port */
 	struct file *file;
@@ -53,6 +55,7 @@ struct umad_file {
 	struct waitq readers;
 	struct umad_part *parts;
 	struct umad_job *jobs;
+	struct ring *ring;		/* umad_ring.c */
 };
 
 size_t umad_hdr_size(const struct umad_file *uf);

@@ -20,6 +20,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "run/preload.h"
+
 #define FUSE_MAGIC	0x65735546
 
 /* The tree's st_dev; 0: it isn't at its place. */
@@ -41,6 +43,13 @@ static void __attribute__((constructor)) find_tree(void)
 	    !real_fstatat(AT_FDCWD, "/dev/infiniband", &st, 0))
 		tree_dev = st.st_dev;
 	errno = saved;
+}
+
+bool preload_in_tree(int fd)
+{
+	struct stat st;
+
+	return tree_dev && !real_fstatat(fd, "", &st, AT_EMPTY_PATH) && st.st_dev == tree_dev;
 }
 
 /* "uverbsN" of a path's last component, or NULL. */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receive ring of an open umad file: memory that the daemon shares with
+ * the client, from which libibfs-run.so takes MADs without a system call. The
+ * daemon puts in what read() would give, in order; who takes one, client or
+ * daemon, copies it out and then moves head from where it was, and has it only
+ * if that works. So every reader of the file gets each MAD once.
+ *
+ * Nothing that stands in it is to be trusted: an index is good for as long as
+ * it is in a variable, and the client that spoils it harms itself.
+ *
+ * How to get one: the ioctl on the umad file, then open and map the file of
+ * that name in dev/infiniband/ev (once; its owner is the umad file's opener),
+ * then set `mapped`.
+ */
+#ifndef IBFS_UMAD_RING_H
+#define IBFS_UMAD_RING_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define UMAD_RING_MAGIC		0x69627231U	/* changes with the layout */
+#define UMAD_RING_SLOTS		256U		/* a power of 2 */
+#define UMAD_RING_DATA		376U		/* header and a MAD of one segment */
+
+struct umad_ring_slot {
+	uint64_t len;
+	uint8_t data[UMAD_RING_DATA];
+};
+
+/* head and tail count for ever, from a value that no other ring began with. */
+struct umad_ring {
+	uint32_t magic;
+	atomic_uint mapped;		/* the client's: it takes MADs from here */
+	atomic_uint dead;		/* the daemon's: ask the file instead, for ever */
+	atomic_uint more;		/* the daemon's: MADs beyond these wait in the file */
+	atomic_uint waiting;		/* a futex: 1 while a client sleeps until there is a MAD */
+	_Alignas(64) atomic_ullong head;	/* the next one to take */
+	_Alignas(64) atomic_ullong tail;	/* the next one to put */
+	_Alignas(64) struct umad_ring_slot slots[UMAD_RING_SLOTS];
+};
+
+/* name: of the file in ev, decimal. size: sizeof(struct umad_ring) of the daemon. */
+struct umad_ring_file {
+	uint32_t name, size;
+};
+#define IBFS_UMAD_RING	_IOR(0xb5, 1, struct umad_ring_file)
+
+static inline struct umad_ring_slot *umad_ring_slot(struct umad_ring *ring, uint64_t index)
+{
+	return &ring->slots[index % UMAD_RING_SLOTS];
+}
+
+/*
+ * Take the first MAD, where tail is what may be taken: its bytes, or 0: there
+ * is none, it is longer than size, or others were faster time and again.
+ */
+static inline size_t umad_ring_take(struct umad_ring *ring, uint64_t tail, void *buf, size_t size)
+{
+	unsigned long long head = atomic_load_explicit(&ring->head, memory_order_acquire);
+
+	for (unsigned int tries = 0; tries < UMAD_RING_SLOTS; tries++) {
+		const struct umad_ring_slot *slot = umad_ring_slot(ring, head);
+		size_t len;
+
+		if (tail - head - 1 >= UMAD_RING_SLOTS)
+			return 0;
+		len = *(const volatile uint64_t *)&slot->len;
+		if (len <= UMAD_RING_DATA && len <= size)
+			memcpy(buf, slot->data, len);
+		else
+			len = 0;
+		atomic_thread_fence(memory_order_acquire);
+		if (!len && atomic_load(&ring->head) == head)
+			return 0;
+		if (len && atomic_compare_exchange_strong(&ring->head, &head, head + 1))
+			return len;
+		head = atomic_load_explicit(&ring->head, memory_order_acquire);
+	}
+	return 0;
+}
+
+#endif

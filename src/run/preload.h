@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the parts of libibfs-run.so have in common; none of it is seen by the program. */
+#ifndef IBFS_RUN_PRELOAD_H
+#define IBFS_RUN_PRELOAD_H
+
+#include <stdbool.h>
+
+/* Is the open file one of the tree? By system calls only. */
+__attribute__((visibility("hidden"))) bool preload_in_tree(int fd);
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libibfs-run.so: umad files' receive rings (ibfs/umad_ring.h). A program that
+ * opens a umad file of the tree gets its MADs from memory that it shares with
+ * the daemon: read() and poll() are no system call while there is one. Whatever
+ * the ring can't tell is asked of the file, which always gives the right answer,
+ * so each step here may fail, and then the program runs as without it.
+ *
+ * It runs inside any program, with threads, signal handlers and vfork(): it
+ * allocates and locks nothing. A descriptor that was closed behind its back and
+ * has become another file's is told by a mark on the open file (F_SETSIG's
+ * number, which means nothing for a umad file). A ring's memory is never
+ * unmapped, since another thread could be looking at it, but covered by memory
+ * of no content; the next ring of that descriptor takes its place.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ibfs/umad_ring.h>
+
+#include "run/preload.h"
+
+enum { FDS = 1024, MARK_MIN = 33, MARK_MAX = 64 };
+
+/* By descriptor. */
+static struct slot {
+	struct umad_ring *_Atomic ring;	/* its memory, once it had one */
+	atomic_int mark;		/* 0: it has none now */
+} slots[FDS];
+
+static atomic_uint next_mark;
+
+/* The C library's, under the names that are ours here. */
+static struct calls {
+	atomic_bool found;
+	ssize_t (*read)(int fd, void *buf, size_t size);
+	int (*poll)(struct pollfd *fds, nfds_t n, int timeout);
+	int (*close)(int fd);
+	int (*open)(const char *path, int flags, ...);
+	int (*openat)(int dir, const char *path, int flags, ...);
+} calls;
+
+/*
+ * Looked for at the first use, since other libraries' constructors may come
+ * before ours. Any thread finds the same.
+ */
+static const struct calls *next(void)
+{
+	if (atomic_load_explicit(&calls.found, memory_order_acquire))
+		return &calls;
+	calls.read = dlsym(RTLD_NEXT, "read");
+	calls.poll = dlsym(RTLD_NEXT, "poll");
+	calls.close = dlsym(RTLD_NEXT, "close");
+	calls.open = dlsym(RTLD_NEXT, "open");
+	calls.openat = dlsym(RTLD_NEXT, "openat");
+	atomic_store_explicit(&calls.found, true, memory_order_release);
+	return &calls;
+}
+
+/* --- rings of descriptors --- */
+
+static void cover(struct umad_ring *ring)
+{
+	mmap(ring, sizeof(*ring), PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static void forget(struct slot *slot)
+{
+	if (atomic_exchange(&slot->mark, 0))
+		cover(atomic_load(&slot->ring));
+}
+
+static struct slot *slot_of(int fd)
+{
+	struct slot *slot = fd >= 0 && fd < FDS ? &slots[fd] : NULL;
+
+	return slot && atomic_load_explicit(&slot->mark, memory_order_acquire) ? slot : NULL;
+}
+
+/* The descriptor's ring if it has one and still is the file that it was. */
+static struct umad_ring *live_ring(struct slot *slot, int fd)
+{
+	struct umad_ring *ring = atomic_load(&slot->ring);
+	int saved = errno;
+
+	if (!atomic_load(&ring->dead) &&
+	    syscall(SYS_fcntl, fd, F_GETSIG) == atomic_load(&slot->mark))
+		return ring;
+	errno = saved;
+	forget(slot);
+	return NULL;
+}
+
+static bool filled(struct umad_ring *ring)
+{
+	return atomic_load(&ring->tail) != atomic_load(&ring->head);
+}
+
+/* --- open --- */
+
+static struct umad_ring *map_file(const struct umad_ring_file *file)
+{
+	void *mem = MAP_FAILED;
+	char path[48];
+	int fd;
+
+	if (file->size != sizeof(struct umad_ring))
+		return NULL;
+	snprintf(path, sizeof(path), "/dev/infiniband/ev/%u", file->name);
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (preload_in_tree(fd))
+		mem = mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	syscall(SYS_close, fd);
+	if (mem == MAP_FAILED)
+		return NULL;
+	if (((struct umad_ring *)mem)->magic == UMAD_RING_MAGIC)
+		return mem;
+	munmap(mem, file->size);
+	return NULL;
+}
+
+/* Where the descriptor's last ring was, if it had one: threads may still look there. */
+static struct umad_ring *settle(struct slot *slot, struct umad_ring *ring)
+{
+	struct umad_ring *place = NULL;
+
+	if (atomic_compare_exchange_strong(&slot->ring, &place, ring))
+		return ring;
+	if (mremap(ring, sizeof(*ring), sizeof(*ring), MREMAP_MAYMOVE | MREMAP_FIXED, place) ==
+	    place)
+		return place;
+	cover(place);
+	munmap(ring, sizeof(*ring));
+	return NULL;
+}
+
+static void attach(int fd)
+{
+	struct slot *slot = &slots[fd];
+	struct umad_ring_file file;
+	struct umad_ring *ring;
+	int mark = MARK_MIN + (int)(atomic_fetch_add(&next_mark, 1) % (MARK_MAX - MARK_MIN + 1));
+
+	if (!preload_in_tree(fd) || syscall(SYS_ioctl, fd, IBFS_UMAD_RING, &file) ||
+	    syscall(SYS_fcntl, fd, F_SETSIG, mark))
+		return;
+	ring = map_file(&file);
+	if (ring)
+		ring = settle(slot, ring);
+	if (!ring)
+		return;
+	atomic_store(&ring->mapped, 1);
+	atomic_store(&slot->mark, mark);
+}
+
+/* A new descriptor: it has no ring that an older file of its number had. */
+static int opened(int fd, const char *path, int flags)
+{
+	const char *slash = strrchr(path, '/');
+	int saved = errno;
+
+	if (fd < 0 || fd >= FDS)
+		return fd;
+	forget(&slots[fd]);
+	if (!strncmp(slash ? slash + 1 : path, "umad", 4) && (flags & O_ACCMODE) == O_RDWR &&
+	    !(flags & O_PATH))
+		attach(fd);
+	errno = saved;
+	return fd;
+}
+
+/* The argument that open() has only when it may make a file. */
+static mode_t open_mode(int flags, va_list args)
+{
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(args, mode_t) : 0;
+}
+
+int open(const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = open_mode(flags, args);
+	va_end(args);
+	return opened(next()->open(path, flags, mode), path, flags);
+}
+
+/* O_LARGEFILE is nothing on 64-bit machines. */
+int open64(const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = open_mode(flags, args);
+	va_end(args);
+	return opened(next()->open(path, flags, mode), path, flags);
+}
+
+int openat(int dir, const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = open_mode(flags, args);
+	va_end(args);
+	return opened(next()->openat(dir, path, flags, mode), path, flags);
+}
+
+int openat64(int dir, const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = open_mode(flags, args);
+	va_end(args);
+	return opened(next()->openat(dir, path, flags, mode), path, flags);
+}
+
+int close(int fd)
+{
+	struct slot *slot = slot_of(fd);
+
+	if (slot)
+		forget(slot);
+	return next()->close(fd);
+}
+
+/* --- read and poll --- */
+
+ssize_t read(int fd, void *buf, size_t size)
+{
+	struct slot *slot = slot_of(fd);
+	struct umad_ring *ring;
+	size_t len;
+
+	if (slot && buf && filled(atomic_load(&slot->ring))) {
+		pthread_testcancel();
+		ring = live_ring(slot, fd);
+		len = ring ? umad_ring_take(ring, atomic_load(&ring->tail), buf, size) : 0;
+		if (len)
+			return (ssize_t)len;
+	}
+	return next()->read(fd, buf, size);
+}
+
+/*
+ * Sleep until the daemon says that there is something, or that the file must be
+ * asked. Returns an errno; ETIMEDOUT and EINTR mean what they do for poll(): with
+ * a time limit, a futex too is not taken up again after a signal's handler.
+ */
+static int sleep_on(struct umad_ring *ring, const struct timespec *until)
+{
+	int type, ret;
+
+	atomic_store(&ring->waiting, 1);
+	if (filled(ring) || atomic_load(&ring->more) || atomic_load(&ring->dead))
+		return 0;
+	/* poll() is a cancellation point, and OpenSM ends its receiver by that. */
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	ret = (int)syscall(SYS_futex, &ring->waiting, FUTEX_WAIT_BITSET, 1, until, NULL,
+			   FUTEX_BITSET_MATCH_ANY);
+	ret = ret ? errno : 0;
+	pthread_setcanceltype(type, &type);
+	return ret == EAGAIN ? 0 : ret;
+}
+
+/* The time at which a poll() that begins now ends; a wait without end has a limit too. */
+static struct timespec deadline(int timeout)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	if (timeout < 0) {
+		ts.tv_sec += (time_t)1 << 32;
+		return ts;
+	}
+	ts.tv_sec += timeout / 1000;
+	ts.tv_nsec += timeout % 1000 * 1000000L;
+	if (ts.tv_nsec >= 1000000000L) {
+		ts.tv_nsec -= 1000000000L;
+		ts.tv_sec++;
+	}
+	return ts;
+}
+
+/* One umad file: events, 0 at the end of the time, -1 and errno; -2: ask the file. */
+static int ring_poll(struct slot *slot, struct pollfd *pfd, int timeout)
+{
+	struct umad_ring *ring = live_ring(slot, pfd->fd);
+	struct timespec until;
+	int err = 0;
+
+	if (!ring)
+		return -2;
+	if (!filled(ring) && timeout)
+		until = deadline(timeout);
+	while (!filled(ring)) {
+		if (atomic_load(&ring->more) || atomic_load(&ring->dead))
+			return -2;
+		if (!timeout || err == ETIMEDOUT) {
+			pfd->revents = 0;
+			return 0;
+		}
+		err = sleep_on(ring, &until);
+		if (err && err != ETIMEDOUT) {
+			errno = err;
+			return -1;
+		}
+	}
+	pfd->revents = pfd->events & (POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM);
+	return 1;
+}
+
+/* poll() by another name here: glibc's declaration of it claims that fds is only written. */
+int preload_poll(struct pollfd *fds, nfds_t n, int timeout) __asm__("poll");
+int preload_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	struct slot *slot;
+	int ret;
+
+	/* A umad file can always be written: a poll for that too doesn't wait. */
+	if (n == 1 && fds && (slot = slot_of(fds->fd)) && fds->events & (POLLIN | POLLRDNORM) &&
+	    !(fds->events & (POLLOUT | POLLWRNORM))) {
+		pthread_testcancel();
+		ret = ring_poll(slot, fds, timeout);
+		if (ret != -2)
+			return ret;
+	}
+	return next()->poll(fds, n, timeout);
+}
