@@ -229,7 +229,7 @@ static void test_all_ports(void)
 
 static void test_pma_dispatch(void)
 {
-	static const uint8_t wrong[] = { 0x13, 0x18, 0x1b, 0x1c, 0x1f, 0x36, 0xff };
+	static const uint8_t wrong[] = { 0x13, 0x14, 0x1f, 0x30, 0x36, 0xff };
 	struct gmp gmp = { .attr = ATTR_COUNTERS, .class_version = 2 };
 
 	CHECK_EQ(pma_get(ATTR_CPI, 5, 1), MAD_OK);
@@ -288,6 +288,25 @@ static void test_details(void)
 	CHECK_EQ(pma_get(0x16, 2, 255), MAD_OK);
 	CHECK_EQ(field(4, 4), 0x10000);
 	CHECK_EQ(pma_clear(0x16, 2, 255, 0xffff), MAD_OK);
+	CHECK_EQ(field(4, 8), 0);
+}
+
+/* Two bits a VL, and what a topology file has put there. */
+static void test_vl_errors(void)
+{
+	struct port_details *details = port_details(&t.s[0]->ports[3]);
+
+	for (int vl = 0; vl < 16; vl++) {
+		details->vl_update_errors[vl] = vl;
+		details->vl_wait[vl] = 70000 + vl;
+	}
+	CHECK_EQ(pma_get(0x1b, 2, 3), MAD_OK);
+	CHECK_EQ(field(4, 4), 0x1bffffff);	/* 0 1 2 3, and 3 is the most */
+	CHECK_EQ(pma_clear(0x1b, 2, 3, 0x0a), MAD_OK);
+	CHECK_EQ(field(4, 4), 0x08ffffff);
+	CHECK_EQ(pma_get(0x1c, 2, 3), MAD_OK);
+	CHECK_EQ(field(4, 8), UINT64_MAX);
+	CHECK_EQ(pma_get(0x18, 2, 3), MAD_OK);
 	CHECK_EQ(field(4, 8), 0);
 }
 
@@ -493,6 +512,7 @@ static const struct test tests[] = {
 	{ "PortCountersExtended", test_extended, true },
 	{ "all ports", test_all_ports, true },
 	{ "error and discard details", test_details, true },
+	{ "counters by VL", test_vl_errors, true },
 	{ "opcodes", test_opcodes, true },
 	{ "PMA dispatch", test_pma_dispatch, true },
 	{ "samples", test_samples, true },

@@ -62,9 +62,10 @@ struct port_counters {
 };
 
 /*
- * What few ask for, 16.1.4.1 to 16.1.4.6: why packets were lost, and how many
+ * What few ask for, 16.1.4.1 to 16.1.4.8: why packets were lost, and how many
  * of one BTH opcode came in, in all and by VL. Kept from the first loss on, or
- * from when somebody asks.
+ * from when somebody asks. Links here have no flow control, so that nothing
+ * waits for it: the last three only show what a topology file says.
  */
 struct port_details {
 	uint32_t xmit_inactive, xmit_mtu, xmit_lifetime, xmit_hoq;	/* of xmit_discards */
@@ -74,6 +75,8 @@ struct port_details {
 	uint8_t op, vl_pkts_op, vl_data_op;	/* the opcode that each of these counts */
 	uint32_t op_pkts, op_data;
 	uint32_t vl_pkts[16], vl_data[16];
+	uint32_t flow_xmit, flow_rcv;
+	uint32_t vl_update_errors[16], vl_wait[16];
 };
 
 /*

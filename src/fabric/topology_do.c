@@ -215,17 +215,16 @@ static int run_error(struct topo *topo, struct topo_cmd *cmd, struct port *port)
 
 #define COUNTER(attr, field, member, max) \
 	{ attr, field, offsetof(struct port_counters, member), \
-	  sizeof(((struct port_counters *)0)->member), max, false }
-#define DETAIL(attr, field, member) \
-	{ attr, field, offsetof(struct port_details, member), \
-	  sizeof(((struct port_details *)0)->member), UINT16_MAX, true }
+	  sizeof(((struct port_counters *)0)->member), max, 0 }
+#define DETAIL(attr, field, member, num, max) \
+	{ attr, field, offsetof(struct port_details, member), sizeof(uint32_t), max, num }
 
 /* 16.1.3.5 and 16.1.4: fields, and the largest value that they hold */
 static const struct perf_field {
 	const char *attr, *field;
 	size_t offset, size;
 	uint64_t max;
-	bool detail;		/* of struct port_details */
+	unsigned int details;	/* of struct port_details, so many: more than one are numbered */
 } perf_fields[] = {
 	COUNTER("PortCounters", "SymbolErrorCounter", symbol_errors, UINT16_MAX),
 	COUNTER("PortCounters", "LinkErrorRecoveryCounter", link_recovers, UINT8_MAX),
@@ -252,25 +251,50 @@ static const struct perf_field {
 	COUNTER("PortCountersExtended", "PortUnicastRcvPkts", unicast_rcv_pkts, UINT64_MAX),
 	COUNTER("PortCountersExtended", "PortMultiCastXmitPkts", multicast_xmit_pkts, UINT64_MAX),
 	COUNTER("PortCountersExtended", "PortMultiCastRcvPkts", multicast_rcv_pkts, UINT64_MAX),
-	DETAIL("PortRcvErrorDetails", "PortLocalPhysicalErrors", rcv_local_phys),
-	DETAIL("PortRcvErrorDetails", "PortMalformedPacketErrors", rcv_malformed),
-	DETAIL("PortRcvErrorDetails", "PortBufferOverrunErrors", rcv_overrun),
-	DETAIL("PortRcvErrorDetails", "PortDLIDMappingErrors", rcv_dlid),
-	DETAIL("PortRcvErrorDetails", "PortVLMappingErrors", rcv_vl),
-	DETAIL("PortRcvErrorDetails", "PortLoopingErrors", rcv_looping),
-	DETAIL("PortXmitDiscardDetails", "PortInactiveDiscards", xmit_inactive),
-	DETAIL("PortXmitDiscardDetails", "PortNeighborMTUDiscards", xmit_mtu),
-	DETAIL("PortXmitDiscardDetails", "PortSwLifetimeLimitDiscards", xmit_lifetime),
-	DETAIL("PortXmitDiscardDetails", "PortSwHOQLifetimeLimitDiscards", xmit_hoq),
+	DETAIL("PortRcvErrorDetails", "PortLocalPhysicalErrors", rcv_local_phys, 1, UINT16_MAX),
+	DETAIL("PortRcvErrorDetails", "PortMalformedPacketErrors", rcv_malformed, 1, UINT16_MAX),
+	DETAIL("PortRcvErrorDetails", "PortBufferOverrunErrors", rcv_overrun, 1, UINT16_MAX),
+	DETAIL("PortRcvErrorDetails", "PortDLIDMappingErrors", rcv_dlid, 1, UINT16_MAX),
+	DETAIL("PortRcvErrorDetails", "PortVLMappingErrors", rcv_vl, 1, UINT16_MAX),
+	DETAIL("PortRcvErrorDetails", "PortLoopingErrors", rcv_looping, 1, UINT16_MAX),
+	DETAIL("PortXmitDiscardDetails", "PortInactiveDiscards", xmit_inactive, 1, UINT16_MAX),
+	DETAIL("PortXmitDiscardDetails", "PortNeighborMTUDiscards", xmit_mtu, 1, UINT16_MAX),
+	DETAIL("PortXmitDiscardDetails", "PortSwLifetimeLimitDiscards", xmit_lifetime, 1, UINT16_MAX),
+	DETAIL("PortXmitDiscardDetails", "PortSwHOQLifetimeLimitDiscards", xmit_hoq, 1, UINT16_MAX),
+	DETAIL("PortOpRcvCounters", "PortOpRcvPkts", op_pkts, 1, UINT32_MAX),
+	DETAIL("PortOpRcvCounters", "PortOpRcvData", op_data, 1, UINT32_MAX),
+	DETAIL("PortFlowCtlCounters", "PortXmitFlowPkts", flow_xmit, 1, UINT32_MAX),
+	DETAIL("PortFlowCtlCounters", "PortRcvFlowPkts", flow_rcv, 1, UINT32_MAX),
+	DETAIL("PortVLOpPackets", "PortVLOpPackets", vl_pkts, 16, UINT16_MAX),
+	DETAIL("PortVLOpData", "PortVLOpData", vl_data, 16, UINT32_MAX),
+	DETAIL("PortVLXmitFlowCtlUpdateErrors", "PortVLXmitFlowCtlUpdateErrors",
+	       vl_update_errors, 16, 3),
+	DETAIL("PortVLXmitWaitCounters", "PortVLXmitWait", vl_wait, 16, UINT16_MAX),
 };
 
-static const struct perf_field *find_field(const char *attr, const char *field)
+/* Does the name say this field, and of numbered ones, which? */
+static bool is_field(const struct perf_field *perf, const char *name, unsigned int *index)
+{
+	size_t len = strlen(perf->field);
+	char *end;
+
+	*index = 0;
+	if (perf->details <= 1)
+		return !strcasecmp(name, perf->field);
+	if (strncasecmp(name, perf->field, len) || !isdigit((unsigned char)name[len]))
+		return false;
+	*index = strtoul(name + len, &end, 10);
+	return !*end && *index < perf->details;
+}
+
+static const struct perf_field *find_field(const char *attr, const char *field,
+					   unsigned int *index)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(perf_fields) / sizeof(perf_fields[0]); i++)
 		if (!strcasecmp(attr, perf_fields[i].attr) &&
-		    !strcasecmp(field, perf_fields[i].field))
+		    is_field(&perf_fields[i], field, index))
 			return &perf_fields[i];
 	return NULL;
 }
@@ -281,6 +305,7 @@ static int run_performance(struct topo *topo, struct topo_cmd *cmd)
 	const struct perf_field *perf;
 	char attr[32], field[32], found[48], *s = cmd->args, *counter;
 	struct port *port = find_port(topo, cmd, &cmd->names[0], true);
+	unsigned int index = 0;
 	uint64_t val = 0;
 	int err, at = 0;
 
@@ -289,11 +314,10 @@ static int run_performance(struct topo *topo, struct topo_cmd *cmd)
 	if (sscanf(s, "%31[A-Za-z] . %31[A-Za-z0-9] =%n", attr, field, &at) != 2 || !at)
 		return topo_fail_at(topo, cmd->place, "expected ATTRIBUTE.FIELD=VALUE, found %s",
 				    topo_show(found, s));
-	perf = find_field(attr, field);
+	perf = find_field(attr, field, &index);
 	if (!perf)
 		return topo_fail_at(topo, cmd->place, "expected a field of PortCounters or "
-				    "PortCountersExtended, PortRcvErrorDetails, "
-				    "PortXmitDiscardDetails: found %s.%s", attr, field);
+				    "of another attribute of counters, found %s.%s", attr, field);
 	s += at;
 	err = cmd_number(topo, cmd, &s, field, 0, UINT64_MAX, &val);
 	if (!err)
@@ -302,13 +326,14 @@ static int run_performance(struct topo *topo, struct topo_cmd *cmd)
 		return err;
 	if (val > perf->max)
 		val = perf->max;
-	counter = perf->detail ? (char *)port_details(port) : (char *)&port->cnt;
+	counter = perf->details ? (char *)port_details(port) : (char *)&port->cnt;
 	if (!counter)
 		return topo_fail_at(topo, cmd->place, "%s", strerror(ENOMEM));
+	counter += perf->offset + index * perf->size;
 	if (perf->size == sizeof(uint64_t))
-		*(uint64_t *)(counter + perf->offset) = val;
+		*(uint64_t *)counter = val;
 	else
-		*(uint32_t *)(counter + perf->offset) = val;
+		*(uint32_t *)counter = val;
 	return 0;
 }
 

@@ -24,9 +24,8 @@ enum {				/* ClassPortInfo:CapabilityMask and CapabilityMask2 */
 struct pma_counter {
 	uint16_t cnt;		/* offset in struct port_counters */
 	uint8_t cnt_size;	/* 4 or 8 there */
-	uint8_t byte;		/* in the attribute */
-	uint8_t bits;		/* wide there; of 4, the byte's upper half unless low */
-	bool low;
+	uint16_t bit;		/* in the attribute, counted as IBA's tables do */
+	uint8_t bits;		/* wide there */
 	uint8_t select;		/* bit of CounterSelect, from 16 on of CounterSelect2 */
 };
 
@@ -34,49 +33,49 @@ struct pma_counter {
 	offsetof(struct port_counters, field), sizeof(((struct port_counters *)NULL)->field)
 
 static const struct pma_counter port_counters[] = {
-	{ CNT(symbol_errors), 4, 16, false, 0 },
-	{ CNT(link_recovers), 6, 8, false, 1 },
-	{ CNT(link_downed), 7, 8, false, 2 },
-	{ CNT(rcv_errors), 8, 16, false, 3 },
-	{ CNT(rcv_rem_phys_errors), 10, 16, false, 4 },
-	{ CNT(rcv_switch_relay_errors), 12, 16, false, 5 },
-	{ CNT(xmit_discards), 14, 16, false, 6 },
-	{ CNT(xmit_constraint_errors), 16, 8, false, 7 },
-	{ CNT(rcv_constraint_errors), 17, 8, false, 8 },
-	{ CNT(local_link_integrity_errors), 19, 4, false, 9 },
-	{ CNT(excess_overrun_errors), 19, 4, true, 10 },
-	{ CNT(qp1_dropped), 20, 16, false, 17 },
-	{ CNT(vl15_dropped), 22, 16, false, 11 },
-	{ CNT(xmit_data), 24, 32, false, 12 },
-	{ CNT(rcv_data), 28, 32, false, 13 },
-	{ CNT(xmit_pkts), 32, 32, false, 14 },
-	{ CNT(rcv_pkts), 36, 32, false, 15 },
-	{ CNT(xmit_wait), 40, 32, false, 16 },
+	{ CNT(symbol_errors), 32, 16, 0 },
+	{ CNT(link_recovers), 48, 8, 1 },
+	{ CNT(link_downed), 56, 8, 2 },
+	{ CNT(rcv_errors), 64, 16, 3 },
+	{ CNT(rcv_rem_phys_errors), 80, 16, 4 },
+	{ CNT(rcv_switch_relay_errors), 96, 16, 5 },
+	{ CNT(xmit_discards), 112, 16, 6 },
+	{ CNT(xmit_constraint_errors), 128, 8, 7 },
+	{ CNT(rcv_constraint_errors), 136, 8, 8 },
+	{ CNT(local_link_integrity_errors), 152, 4, 9 },
+	{ CNT(excess_overrun_errors), 156, 4, 10 },
+	{ CNT(qp1_dropped), 160, 16, 17 },
+	{ CNT(vl15_dropped), 176, 16, 11 },
+	{ CNT(xmit_data), 192, 32, 12 },
+	{ CNT(rcv_data), 224, 32, 13 },
+	{ CNT(xmit_pkts), 256, 32, 14 },
+	{ CNT(rcv_pkts), 288, 32, 15 },
+	{ CNT(xmit_wait), 320, 32, 16 },
 };
 
 static const struct pma_counter port_counters_ext[] = {
-	{ CNT(xmit_data), 8, 64, false, 0 },
-	{ CNT(rcv_data), 16, 64, false, 1 },
-	{ CNT(xmit_pkts), 24, 64, false, 2 },
-	{ CNT(rcv_pkts), 32, 64, false, 3 },
-	{ CNT(unicast_xmit_pkts), 40, 64, false, 4 },
-	{ CNT(unicast_rcv_pkts), 48, 64, false, 5 },
-	{ CNT(multicast_xmit_pkts), 56, 64, false, 6 },
-	{ CNT(multicast_rcv_pkts), 64, 64, false, 7 },
-	{ CNT(symbol_errors), 72, 64, false, 16 },
-	{ CNT(link_recovers), 80, 64, false, 17 },
-	{ CNT(link_downed), 88, 64, false, 18 },
-	{ CNT(rcv_errors), 96, 64, false, 19 },
-	{ CNT(rcv_rem_phys_errors), 104, 64, false, 20 },
-	{ CNT(rcv_switch_relay_errors), 112, 64, false, 21 },
-	{ CNT(xmit_discards), 120, 64, false, 22 },
-	{ CNT(xmit_constraint_errors), 128, 64, false, 23 },
-	{ CNT(rcv_constraint_errors), 136, 64, false, 24 },
-	{ CNT(local_link_integrity_errors), 144, 64, false, 25 },
-	{ CNT(excess_overrun_errors), 152, 64, false, 26 },
-	{ CNT(vl15_dropped), 160, 64, false, 27 },
-	{ CNT(xmit_wait), 168, 64, false, 28 },
-	{ CNT(qp1_dropped), 176, 64, false, 29 },
+	{ CNT(xmit_data), 64, 64, 0 },
+	{ CNT(rcv_data), 128, 64, 1 },
+	{ CNT(xmit_pkts), 192, 64, 2 },
+	{ CNT(rcv_pkts), 256, 64, 3 },
+	{ CNT(unicast_xmit_pkts), 320, 64, 4 },
+	{ CNT(unicast_rcv_pkts), 384, 64, 5 },
+	{ CNT(multicast_xmit_pkts), 448, 64, 6 },
+	{ CNT(multicast_rcv_pkts), 512, 64, 7 },
+	{ CNT(symbol_errors), 576, 64, 16 },
+	{ CNT(link_recovers), 640, 64, 17 },
+	{ CNT(link_downed), 704, 64, 18 },
+	{ CNT(rcv_errors), 768, 64, 19 },
+	{ CNT(rcv_rem_phys_errors), 832, 64, 20 },
+	{ CNT(rcv_switch_relay_errors), 896, 64, 21 },
+	{ CNT(xmit_discards), 960, 64, 22 },
+	{ CNT(xmit_constraint_errors), 1024, 64, 23 },
+	{ CNT(rcv_constraint_errors), 1088, 64, 24 },
+	{ CNT(local_link_integrity_errors), 1152, 64, 25 },
+	{ CNT(excess_overrun_errors), 1216, 64, 26 },
+	{ CNT(vl15_dropped), 1280, 64, 27 },
+	{ CNT(xmit_wait), 1344, 64, 28 },
+	{ CNT(qp1_dropped), 1408, 64, 29 },
 };
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
@@ -128,20 +127,21 @@ void pma_counters(const struct node *node, unsigned int select, struct port_coun
 		cnt_add(cnt, &node->ports[i].cnt);
 }
 
-void pma_put(uint8_t *data, unsigned int byte, unsigned int bits, bool low, uint64_t value)
+void pma_put(uint8_t *data, unsigned int bit, unsigned int bits, uint64_t value)
 {
 	uint64_t max = bits == 64 ? UINT64_MAX : (1ULL << bits) - 1;
-	unsigned int bytes = bits / 8;
+	uint8_t *byte = data + bit / 8;
 
 	if (value > max)
 		value = max;
-	if (bits == 4) {
-		data[byte] &= low ? 0xf0 : 0x0f;
-		data[byte] |= low ? value : value << 4;
+	if (bits < 8) {
+		unsigned int shift = 8 - bits - bit % 8;
+
+		*byte = (*byte & ~(max << shift)) | value << shift;
 		return;
 	}
-	for (unsigned int i = 0; i < bytes; i++)
-		data[byte + i] = value >> 8 * (bytes - 1 - i);
+	for (unsigned int left = bits; left; left -= 8)
+		*byte++ = value >> (left - 8);
 }
 
 static uint16_t counters_get(struct pma_req *req, const struct pma_counter *fields, unsigned int num)
@@ -153,8 +153,7 @@ static uint16_t counters_get(struct pma_req *req, const struct pma_counter *fiel
 		return MAD_BAD_VALUE;
 	pma_counters(req->node, select, &cnt);
 	for (unsigned int i = 0; i < num; i++)
-		pma_put(req->data, fields[i].byte, fields[i].bits, fields[i].low,
-			cnt_read(&cnt, &fields[i]));
+		pma_put(req->data, fields[i].bit, fields[i].bits, cnt_read(&cnt, &fields[i]));
 	return MAD_OK;
 }
 
@@ -229,8 +228,11 @@ static const struct pma_attr pma_attrs[] = {
 	[PMA_RCV_ERROR_DETAILS] = { pma_get_details, pma_set_details },
 	[PMA_XMIT_DISCARD_DETAILS] = { pma_get_details, pma_set_details },
 	[PMA_OP_RCV_COUNTERS] = { pma_get_details, pma_set_details },
+	[PMA_FLOW_CTL_COUNTERS] = { pma_get_details, pma_set_details },
 	[PMA_VL_OP_PACKETS] = { pma_get_details, pma_set_details },
 	[PMA_VL_OP_DATA] = { pma_get_details, pma_set_details },
+	[PMA_VL_UPDATE_ERRORS] = { pma_get_details, pma_set_details },
+	[PMA_VL_XMIT_WAIT] = { pma_get_details, pma_set_details },
 	[PMA_PORT_COUNTERS_EXT] = { pma_get_port_counters_ext, pma_set_port_counters_ext },
 	[PMA_SAMPLES_RESULT_EXT] = { pma_get_samples_result_ext, NULL },
 };

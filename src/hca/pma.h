@@ -18,8 +18,11 @@ enum pma_attr_id {
 	PMA_RCV_ERROR_DETAILS	= 0x15,
 	PMA_XMIT_DISCARD_DETAILS = 0x16,
 	PMA_OP_RCV_COUNTERS	= 0x17,
+	PMA_FLOW_CTL_COUNTERS	= 0x18,
 	PMA_VL_OP_PACKETS	= 0x19,
 	PMA_VL_OP_DATA		= 0x1a,
+	PMA_VL_UPDATE_ERRORS	= 0x1b,
+	PMA_VL_XMIT_WAIT	= 0x1c,
 	PMA_PORT_COUNTERS_EXT	= 0x1d,
 	PMA_SAMPLES_RESULT_EXT	= 0x1e,
 };
@@ -42,8 +45,11 @@ bool pma_port_ok(const struct node *node, unsigned int select);
 /* Those ports' counters; a sum sticks at the largest value. */
 void pma_counters(const struct node *node, unsigned int select, struct port_counters *cnt);
 
-/* Write a counter of so many bits (4: the byte's upper half unless low), sticking at the largest. */
-void pma_put(uint8_t *data, unsigned int byte, unsigned int bits, bool low, uint64_t value);
+/*
+ * Write a counter of so many bits (2, 4 or whole bytes) at a bit of the
+ * attribute, counted from its first byte's highest; it sticks at its largest.
+ */
+void pma_put(uint8_t *data, unsigned int bit, unsigned int bits, uint64_t value);
 
 uint16_t pma_get_details(struct pma_req *req);
 uint16_t pma_set_details(struct pma_req *req);

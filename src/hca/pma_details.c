@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * PortRcvErrorDetails, PortXmitDiscardDetails, PortOpRcvCounters,
- * PortVLOpPackets and PortVLOpData, IBA 16.1.4.1 to 16.1.4.6. All have one
- * shape: OpCode (some), PortSelect, CounterSelect, then counters of one width
- * in the order of their select bits, as struct port_details has them.
+ * PortRcvErrorDetails to PortVLXmitWaitCounters, IBA 16.1.4.1 to 16.1.4.8. All
+ * have one shape: OpCode (some), PortSelect, CounterSelect, then counters of
+ * one width in the order of their select bits, as struct port_details has them.
  */
 #include <stddef.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "hca/pma.h"
 
 #define OP_CODE		0	/* byte of data */
-#define COUNTERS	4	/* where they begin */
+#define COUNTERS	4	/* byte where they begin */
 #define COUNTERS_MAX	16
 
 struct detail_attr {
@@ -27,10 +26,13 @@ static const struct detail_attr detail_attrs[] = {
 	{ PMA_XMIT_DISCARD_DETAILS, offsetof(struct port_details, xmit_inactive), 4, 16, 0 },
 	{ PMA_OP_RCV_COUNTERS, offsetof(struct port_details, op_pkts), 2, 32,
 	  offsetof(struct port_details, op) },
+	{ PMA_FLOW_CTL_COUNTERS, offsetof(struct port_details, flow_xmit), 2, 32, 0 },
 	{ PMA_VL_OP_PACKETS, offsetof(struct port_details, vl_pkts), 16, 16,
 	  offsetof(struct port_details, vl_pkts_op) },
 	{ PMA_VL_OP_DATA, offsetof(struct port_details, vl_data), 16, 32,
 	  offsetof(struct port_details, vl_data_op) },
+	{ PMA_VL_UPDATE_ERRORS, offsetof(struct port_details, vl_update_errors), 16, 2, 0 },
+	{ PMA_VL_XMIT_WAIT, offsetof(struct port_details, vl_wait), 16, 16, 0 },
 };
 
 static const struct detail_attr *detail_attr(const struct pma_req *req)
@@ -86,7 +88,7 @@ uint16_t pma_get_details(struct pma_req *req)
 			req->data[OP_CODE] = *((uint8_t *)details + attr->op);
 	}
 	for (unsigned int i = 0; i < attr->num; i++)
-		pma_put(req->data, COUNTERS + i * attr->bits / 8, attr->bits, false, sums[i]);
+		pma_put(req->data, COUNTERS * 8 + i * attr->bits, attr->bits, sums[i]);
 	return MAD_OK;
 }
 

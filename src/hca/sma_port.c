@@ -321,7 +321,7 @@ static void set_link(struct sma_req *req, struct port *port, const struct smp_po
 	struct sma_state *agent = NULL;
 	bool state_change = sw && sw->port_state_change;
 
-	if (sw)
+	if (sw && (phys || state == PORT_DOWN))
 		agent = sma_state(req->end);
 	if (agent)
 		agent->setting = port;
