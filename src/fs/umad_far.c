@@ -198,15 +198,18 @@ static struct umad_job *job_new(struct umad_file *uf, struct fs_req *req, size_t
 /* From here on the request is the job's, or the job is gone. */
 static ssize_t job_start(struct umad_job *job)
 {
+	struct umad_file *uf = job->uf;
 	int ret = offload(&job->job);
 
 	if (ret) {
 		if (job->mad)
-			umad_requeue(job->uf, job->mad);
+			umad_requeue(uf, job->mad);
+		ret = ibfs_fail(job->job.ibfs, -ret, "%s/umad: no helper thread for user %u",
+				uf->where, job->job.uid);
 		job_free(&job->job);
 		return ret;
 	}
-	DL_APPEND(job->uf->jobs, job);
+	DL_APPEND(uf->jobs, job);
 	job->req->priv = job;
 	job->req->cancel = cancel_job;
 	return FS_PENDING;
