@@ -158,7 +158,7 @@ round_trips()
 # Requests: all that rxe0 sends while OpenSM runs on it.
 requests()
 {
-	awk '/^ibfs_port_xmit_packets_total\{device="rxe0"/ { sum += $NF } END { print sum + 0 }' "$mnt/metrics"
+	awk '/^ibfs_port_packets_transmitted_total\{device="rxe0"/ { sum += $NF } END { print sum + 0 }' "$mnt/metrics"
 }
 
 sweeps()

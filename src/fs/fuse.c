@@ -12,6 +12,7 @@
 #include <ev.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,11 @@ struct front_file {
 	struct front_file *prev, *next;
 	struct fuse_front *front;
 	struct file *file;
-	struct fuse_pollhandle *poll;	/* who waits for a change; NULL: nobody */
+	struct fuse_pollhandle *poll;	/* whom to tell of a change; NULL: nobody */
+	unsigned int poll_events;	/* that matter to them */
+	bool may_sleep;			/* a poll since the last notice was answered: not ready */
+	struct front_file *due_prev, *due_next;	/* of those that get a notice later */
+	bool due;
 	fuse_ino_t ino;
 	int32_t backing_id;		/* 0: none */
 };
@@ -71,11 +76,12 @@ struct fuse_front {
 	struct fuse_session *se;
 	struct fuse_buf buf;
 	struct ev_io io;
+	struct ev_idle idle;		/* runs while notices are due */
 	bool unmounted;			/* by somebody else */
 	struct mountwatch mountwatch;
 	struct passthrough passthrough;
 	struct front_req *waiting, *spare;
-	struct front_file *files;
+	struct front_file *files, *due;
 	uint32_t fresh;			/* the last number given to a path that wants one */
 	char *data;			/* of an answer: READ_SIZE bytes */
 };
@@ -114,6 +120,8 @@ static void file_free(struct front_file *file)
 	struct fuse_front *front = file->front;
 
 	DL_DELETE(front->files, file);
+	if (file->due)
+		DL_DELETE2(front->due, file, due_prev, due_next);
 	if (file->poll)
 		fuse_pollhandle_destroy(file->poll);
 	if (file->file)
@@ -234,17 +242,50 @@ static struct front_req *start(fuse_req_t fuse, struct front_file *file, enum re
 	return req;
 }
 
+/* Whoever still waits after this asks again, with a handle. */
+static void notify(struct front_file *file)
+{
+	fuse_lowlevel_notify_poll(file->poll);
+	fuse_pollhandle_destroy(file->poll);
+	file->poll = NULL;
+	file->may_sleep = false;
+}
+
+/*
+ * Somebody whom a poll told "not ready" may sleep in it: tell now. Otherwise
+ * only an edge-triggered epoll can wait, which needs a notice without having
+ * asked again; most clients are about to read, so that it can wait until there
+ * is nothing else to do and is then often not needed.
+ */
 static void file_wake(struct file *fs_file)
 {
 	struct front_file *file = fs_file->front;
-	struct fuse_pollhandle *poll = file->poll;
 
-	if (!poll)
+	if (!file->poll)
 		return;
-	/* Whoever still waits after this asks again, with a handle. */
-	file->poll = NULL;
-	fuse_lowlevel_notify_poll(poll);
-	fuse_pollhandle_destroy(poll);
+	if (file->may_sleep) {
+		notify(file);
+	} else if (!file->due) {
+		file->due = true;
+		ev_idle_start(file->front->ibfs->loop, &file->front->idle);
+		DL_APPEND2(file->front->due, file, due_prev, due_next);
+	}
+}
+
+/* The notices that were put off, where there is still something to tell. */
+static void notify_due(struct ev_loop *loop, struct ev_idle *w, int revents)
+{
+	struct fuse_front *front = w->data;
+	struct front_file *file;
+
+	(void)revents;
+	ev_idle_stop(loop, w);
+	while ((file = front->due) != NULL) {
+		DL_DELETE2(front->due, file, due_prev, due_next);
+		file->due = false;
+		if (file->poll && (fs_poll(file->file) & file->poll_events))
+			notify(file);
+	}
 }
 
 static struct front_file *file_new(struct fuse_front *front, fuse_ino_t ino)
@@ -338,14 +379,18 @@ static void op_poll(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi,
 		    struct fuse_pollhandle *poll)
 {
 	struct front_file *file = file_of(fi);
+	unsigned int ready = fs_poll(file->file);
 
 	(void)ino;
 	if (poll) {
 		if (file->poll)
 			fuse_pollhandle_destroy(file->poll);
 		file->poll = poll;
+		file->poll_events |= fi->poll_events | POLLERR | POLLHUP;
+		if (!(ready & fi->poll_events))
+			file->may_sleep = true;
 	}
-	fuse_reply_poll(fuse, fs_poll(file->file));
+	fuse_reply_poll(fuse, ready);
 }
 
 static void op_release(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -670,6 +715,9 @@ struct fuse_front *fuse_front_start(struct ibfs *ibfs, const char *mountpoint, c
 	passthrough_init(&front->passthrough, fd);
 	ev_io_init(&front->io, front_io, fd, EV_READ);
 	front->io.data = front;
+	ev_idle_init(&front->idle, notify_due);
+	ev_set_priority(&front->idle, EV_MINPRI);
+	front->idle.data = front;
 	ev_io_start(ibfs->loop, &front->io);
 	mountwatch_start(&front->mountwatch, ibfs->loop, mountpoint, unmounted);
 	return front;
@@ -724,6 +772,7 @@ void fuse_front_stop(struct fuse_front *front)
 {
 	mountwatch_stop(&front->mountwatch, front->ibfs->loop);
 	ev_io_stop(front->ibfs->loop, &front->io);
+	ev_idle_stop(front->ibfs->loop, &front->idle);
 	drop_all(front);
 	passthrough_free(&front->passthrough);
 	if (front->unmounted)
