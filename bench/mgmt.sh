@@ -138,20 +138,38 @@ ratio()
 	}' || missed=$((missed + 1))
 }
 
+# Raises best to what umad_rtt (window $2) reaches on system $1, at a few tries.
+best_rate()
+{
+	local rate
+	for _ in 1 2 3; do
+		rate=$("$1" "$build/bench/umad_rtt" "$2" 20000 2>>"$work/rtt.log")
+		rate=${rate% *}
+		[ "${rate:-0}" -le "$best" ] || best=$rate
+	done
+	[ "$best" -gt 0 ] || fail "umad_rtt $1: $(tail -n 1 "$work/rtt.log")"
+}
+
+# Others use the machine too: both systems by turns, and the best of each.
 round_trips()
 {
 	local window bound sim ibfs
 	for window in 1 16; do
 		bound=$([ "$window" = 1 ] && echo 1 || echo 0.7)
-		start_ibsim "$1"
-		sim=$(on_ibsim "$build/bench/umad_rtt" "$window" 60000 2>/dev/null)
-		stop_daemon
-		start_ibfs "$1"
-		ibfs=$(on_ibfs "$build/bench/umad_rtt" "$window" 60000)
-		stop_daemon
-		if [ -z "$sim" ] || [ -z "$ibfs" ]; then fail "umad_rtt failed"; fi
-		ratio "Get(NodeInfo)/s, window $window, $placement" "${ibfs% *}" "${sim% *}" \
-			min "$bound"
+		sim=0 ibfs=0
+		for _ in 1 2 3; do
+			start_ibsim "$1"
+			best=$sim
+			best_rate on_ibsim "$window"
+			sim=$best
+			stop_daemon
+			start_ibfs "$1"
+			best=$ibfs
+			best_rate on_ibfs "$window"
+			ibfs=$best
+			stop_daemon
+		done
+		ratio "Get(NodeInfo)/s, window $window, $placement" "$ibfs" "$sim" min "$bound"
 	done
 }
 

@@ -57,10 +57,9 @@ void umad_mad_free(struct umad_file *uf, struct umad_mad *mad)
 	free(mad);
 }
 
-/* Somebody may wait, in poll or in the ring, for what is there now. */
-static void changed(struct umad_file *uf)
+/* Somebody may wait, in poll or at the ring, for what is there now. */
+static void wake(struct umad_file *uf)
 {
-	umad_ring_refill(uf);
 	umad_ring_wake(uf);
 	fs_wake(uf->file);
 }
@@ -103,8 +102,9 @@ void umad_serve(struct umad_file *uf)
 		if (mad)
 			umad_mad_free(uf, mad);
 	}
-	if (uf->queue)
-		changed(uf);
+	umad_ring_refill(uf);
+	if (uf->queue || umad_ring_filled(uf))
+		wake(uf);
 }
 
 /* --- the backend's side --- */
@@ -183,8 +183,7 @@ static void on_recv(void *client, struct mad_agent *agent, int status,
 		enqueue(uf, &hdr, data, len);
 		return;
 	}
-	umad_ring_wake(uf);
-	fs_wake(uf->file);
+	wake(uf);
 }
 
 static void on_gone(void *client, struct mad_agent *agent)

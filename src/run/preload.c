@@ -5,8 +5,8 @@
  * driver), and libibverbs takes nothing else for a uverbs file: the stat family
  * says here that uverbs files of the tree are what it looks for.
  *
- * It runs inside any program: it keeps nothing but one device number, calls
- * only system calls, allocates and locks nothing.
+ * It runs inside any program: this part keeps nothing but one device number,
+ * calls only system calls, allocates and locks nothing.
  */
 #include <errno.h>
 #include <fcntl.h>

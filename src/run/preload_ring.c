@@ -32,7 +32,7 @@
 
 #include "run/preload.h"
 
-enum { FDS = 1024, MARK_MIN = 33, MARK_MAX = 64 };
+enum { FDS = 1024, MARK_MIN = 33, MARK_MAX = 64, ASK_MS = 5000 };
 
 /* By descriptor. */
 static struct slot {
@@ -283,18 +283,13 @@ static int sleep_on(struct umad_ring *ring, const struct timespec *until)
 	return ret == EAGAIN ? 0 : ret;
 }
 
-/* The time at which a poll() that begins now ends; a wait without end has a limit too. */
-static struct timespec deadline(int timeout)
+static struct timespec later(const struct timespec *now, int ms)
 {
-	struct timespec ts;
+	struct timespec ts = {
+		.tv_sec = now->tv_sec + ms / 1000,
+		.tv_nsec = now->tv_nsec + ms % 1000 * 1000000L,
+	};
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	if (timeout < 0) {
-		ts.tv_sec += (time_t)1 << 32;
-		return ts;
-	}
-	ts.tv_sec += timeout / 1000;
-	ts.tv_nsec += timeout % 1000 * 1000000L;
 	if (ts.tv_nsec >= 1000000000L) {
 		ts.tv_nsec -= 1000000000L;
 		ts.tv_sec++;
@@ -302,48 +297,69 @@ static struct timespec deadline(int timeout)
 	return ts;
 }
 
-/* One umad file: events, 0 at the end of the time, -1 and errno; -2: ask the file. */
+static int passed_ms(const struct timespec *from)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int)((now.tv_sec - from->tv_sec) * 1000 + (now.tv_nsec - from->tv_nsec) / 1000000);
+}
+
+/*
+ * Sleep, at most ms (-1: no limit), until there may be something. A daemon that
+ * was killed wakes nobody: after ASK_MS it is time to ask the file. *ms becomes
+ * what is left. 0, or EINTR.
+ */
+static int wait_for_mad(struct umad_ring *ring, int *ms)
+{
+	int part = *ms < 0 || *ms > ASK_MS ? ASK_MS : *ms, err;
+	struct timespec now, until;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	until = later(&now, part);
+	err = sleep_on(ring, &until);
+	if (*ms >= 0) {
+		part = passed_ms(&now);
+		*ms = part < *ms ? *ms - part : 0;
+	}
+	return err == ETIMEDOUT ? 0 : err;
+}
+
+/* One umad file's poll(): the ring's answer, the file's when the ring can't tell. */
 static int ring_poll(struct slot *slot, struct pollfd *pfd, int timeout)
 {
-	struct umad_ring *ring = live_ring(slot, pfd->fd);
-	struct timespec until;
-	int err = 0;
+	struct umad_ring *ring;
+	int ret;
 
-	if (!ring)
-		return -2;
-	if (!filled(ring) && timeout)
-		until = deadline(timeout);
-	while (!filled(ring)) {
-		if (atomic_load(&ring->more) || atomic_load(&ring->dead))
-			return -2;
-		if (!timeout || err == ETIMEDOUT) {
-			pfd->revents = 0;
-			return 0;
+	while ((ring = live_ring(slot, pfd->fd))) {
+		if (filled(ring)) {
+			pfd->revents = pfd->events & (POLLIN | POLLRDNORM);
+			return 1;
 		}
-		err = sleep_on(ring, &until);
-		if (err && err != ETIMEDOUT) {
-			errno = err;
+		if (!timeout || atomic_load(&ring->more))
+			break;
+		ret = wait_for_mad(ring, &timeout);
+		if (ret) {
+			errno = ret;
 			return -1;
 		}
+		ret = filled(ring) ? 0 : next()->poll(pfd, 1, 0);
+		if (ret)
+			return ret;
 	}
-	pfd->revents = pfd->events & (POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM);
-	return 1;
+	return next()->poll(pfd, 1, timeout);
 }
 
 /* poll() by another name here: glibc's declaration of it claims that fds is only written. */
 int preload_poll(struct pollfd *fds, nfds_t n, int timeout) __asm__("poll");
 int preload_poll(struct pollfd *fds, nfds_t n, int timeout)
 {
-	struct slot *slot;
-	int ret;
+	struct slot *slot = n == 1 && fds ? slot_of(fds->fd) : NULL;
 
 	/* A umad file can always be written: a poll for that too doesn't wait. */
-	if (n == 1 && fds && (slot = slot_of(fds->fd)) && fds->events & (POLLIN | POLLRDNORM) &&
-	    !(fds->events & (POLLOUT | POLLWRNORM))) {
-		pthread_testcancel();
-		ret = ring_poll(slot, fds, timeout);
-		if (ret != -2)
-			return ret;
-	}
-	return next()->poll(fds, n, timeout);
+	if (!slot || !(fds->events & (POLLIN | POLLRDNORM)) ||
+	    fds->events & (POLLOUT | POLLWRNORM))
+		return next()->poll(fds, n, timeout);
+	pthread_testcancel();
+	return ring_poll(slot, fds, timeout);
 }
