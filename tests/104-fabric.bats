@@ -191,3 +191,15 @@ link=links/rxe0:1-switch:1
 	ctl ctl 'remove %2e.'
 	ctl nodes/a%2fb%25c/ctl remove
 }
+
+@test "an XDR link has its rate" {
+	local dir=$BATS_TEST_TMPDIR
+	printf 'Switch 4 "s"\n[1] "a"[1] # lid 1 4xXDR\n\nCa 1 "a"\n[1] "s"[1] # lid 1 lmc 0 "s" lid 2 4xXDR\n' \
+		>"$dir/net"
+	printf 'topology = "%s";\ndevices = ({ name = "rxe0"; node = "a"; });\n' "$dir/net" >"$dir/conf"
+	mkdir "$dir/m"
+	"$BUILD/ibfs" -c "$dir/conf" "$dir/m"
+	run cat "$dir/m/rxe0/1/rate"
+	umount "$dir/m"
+	[ "$output" = '800 Gb/sec (4X XDR)' ]
+}

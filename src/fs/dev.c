@@ -15,6 +15,7 @@
 #include <ibfs/conf.h>
 
 #include "fs/dev.h"
+#include "fs/fabricdir.h"
 #include "fs/rows.h"
 #include "fs/umad.h"
 
@@ -328,9 +329,16 @@ static void port_attr_print(const struct ibv_port_attr *attr, struct textbuf *ou
 	text_printf(out, "max_mtu %u\nactive_mtu %u\n", mtu_bytes(attr->max_mtu),
 		    mtu_bytes(attr->active_mtu));
 	fields_print(out, port_fields, attr);
-	text_printf(out, "rate ");
-	rate_print(out, attr->active_width, attr->active_speed);
 	text_printf(out, "link_layer %s\n", link_layer_name(attr));
+}
+
+/* ibv_port_attr's active_speed has no bit for XDR; a port of the fabric knows. */
+static void port_rate_print(struct ibfs_device *dev, unsigned int num,
+			    const struct ibv_port_attr *attr, struct textbuf *out)
+{
+	const struct port *port = dev->ops->fabric_port ? dev->ops->fabric_port(dev, num) : NULL;
+
+	rate_print(out, attr->active_width, port ? port_speed_bit(port) : attr->active_speed);
 }
 
 static int port_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
@@ -353,7 +361,7 @@ static int port_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 		text_printf(out, "%u: %s\n", attr.phys_state, phys_state_name(attr.phys_state));
 		break;
 	case PORT_TEXT_RATE:
-		rate_print(out, attr.active_width, attr.active_speed);
+		port_rate_print(dev, path.port, &attr, out);
 		break;
 	case PORT_TEXT_LID:
 		text_printf(out, "0x%x\n", attr.lid);

@@ -114,6 +114,18 @@ static void daemon_value(struct textbuf *out, const char *name, const char *type
 		    type, name, value);
 }
 
+static void fabric_values(const struct fabric *fabric, struct textbuf *out)
+{
+	unsigned int i, nodes = 0, links = 0;
+
+	for (i = 0; i < fabric->num_nodes; i++)
+		nodes += fabric->nodes[i] != NULL;
+	for (i = 0; i < fabric->num_links; i++)
+		links += fabric->links[i] != NULL;
+	daemon_value(out, "fabric_nodes", "gauge", "Nodes of the fabric", nodes);
+	daemon_value(out, "fabric_links", "gauge", "Links of the fabric", links);
+}
+
 int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 {
 	unsigned int devices;
@@ -129,12 +141,8 @@ int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 	port_gauge(ibfs, out, "lid", "Base local identifier", lid_value);
 	DL_COUNT(ibfs->devices, dev, devices);
 	daemon_value(out, "devices", "gauge", "Devices in the tree", devices);
-	if (ibfs->fabric) {
-		daemon_value(out, "fabric_nodes", "gauge", "Nodes made since the start",
-			     ibfs->fabric->num_nodes);
-		daemon_value(out, "fabric_links", "gauge", "Links made since the start",
-			     ibfs->fabric->num_links);
-	}
+	if (ibfs->fabric)
+		fabric_values(ibfs->fabric, out);
 	daemon_value(out, "open_files", "gauge", "Open files", ibfs->fs->open_files);
 	daemon_value(out, "requests_total", "counter", "Reads, writes and ioctls served",
 		     ibfs->fs->requests);
