@@ -258,6 +258,11 @@ check_format()	# NAME REGEX
 }
 
 @test "errors tells why, newest last" {
+	local i
+	for i in $(seq 150); do
+		run ! bash -c "echo 'a long command that nobody knows, $i' >'$MNT/fabric/ctl'"
+	done
+	[ "$(wc -c <"$MNT/errors")" -gt 4096 ]
 	run ! bash -c "echo nonsense >'$MNT/fabric/ctl'"
 	tail -1 "$MNT/errors" | grep -qx 'EINVAL: fabric/ctl: no command "nonsense"'
 }

@@ -64,7 +64,7 @@ static void row_attr(const struct fs *fs, const struct kind_row *row, struct sta
 		.st_nlink = 1,	/* of a directory: not counted */
 		.st_uid = fs->uid,
 		.st_gid = fs->gid,
-		.st_size = S_ISREG(row->mode) ? 4096 : 0,
+		.st_size = S_ISREG(row->mode) && !(row->flags & ROW_LONG) ? 4096 : 0,
 		.st_blksize = 4096,
 		.st_atim = fs->start,
 		.st_mtim = fs->start,

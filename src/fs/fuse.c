@@ -29,7 +29,8 @@
 enum {
 	READ_SIZE = 1 << 20,	/* the most that the kernel asks for in a read */
 	BUDGET = 64,		/* requests in one turn of the event loop */
-	CACHE_SECONDS = 3600,
+	ENTRY_SECONDS = 3600,	/* for which the kernel keeps what never changes */
+	ATTR_SECONDS = 1,	/* another front end may change a mode */
 };
 
 /* Flags of an open reply, linux/fuse.h, which libfuse 3.14 has no fields for. */
@@ -414,8 +415,10 @@ static void reply_entry(fuse_req_t fuse, struct path path)
 	}
 	if (flags & FS_FRESH)
 		path.idx = ++front->fresh & 0xfffffff;
-	if (flags & FS_CACHE)
-		entry.attr_timeout = entry.entry_timeout = CACHE_SECONDS;
+	if (flags & FS_CACHE) {
+		entry.entry_timeout = ENTRY_SECONDS;
+		entry.attr_timeout = ATTR_SECONDS;
+	}
 	entry.ino = path_pack(path);
 	fuse_reply_entry(fuse, &entry);
 }
@@ -443,7 +446,7 @@ static void reply_attr(fuse_req_t fuse, struct path path)
 	if (ret)
 		fuse_reply_err(fuse, -ret);
 	else
-		fuse_reply_attr(fuse, &st, fs_flags(path) & FS_CACHE ? CACHE_SECONDS : 0);
+		fuse_reply_attr(fuse, &st, fs_flags(path) & FS_CACHE ? ATTR_SECONDS : 0);
 }
 
 static void op_getattr(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -586,8 +589,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	(void)userdata;
 	/* Splicing small requests costs more than copying them. */
 	conn->want &= ~(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
-	conn->want |= conn->capable & (FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_PARALLEL_DIROPS |
-				       FUSE_CAP_DONT_MASK);
+	conn->want |= conn->capable & (FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_PARALLEL_DIROPS);
 	/* A RELEASE is a background request and must not queue behind others. */
 	conn->max_background = 65535;
 	conn->congestion_threshold = 65535;

@@ -36,7 +36,8 @@ extern const struct file_ops topology_ops, fabric_ctl_ops, node_text_ops, node_c
 extern const struct file_ops node_port_text_ops, node_counter_ops, link_text_ops, link_ctl_ops;
 
 /* sysclass.c */
-extern const struct entry devdir_entries[], devdir_ib_entries[], sys_entries[], sys_class_entries[], sys_mad_entries[];
+extern const struct entry devdir_entries[], devdir_ib_entries[], sys_entries[];
+extern const struct entry sys_class_entries[], sys_mad_entries[];
 extern const struct entry sys_dev_entries[], sys_device_entries[], sys_port_entries[];
 extern const struct entry sys_gid_attrs_entries[], sys_umad_entries[], sys_issm_entries[];
 extern const struct dir_ops devdir_ib_dir, sys_ib_dir, sys_mad_dir, sys_ports_dir;

@@ -90,7 +90,10 @@ struct kind_row {
 	int (*setattr)(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
 		       const struct stat *st, unsigned int mask);
 };
-enum { ROW_CHMOD = 1 << 7 };		/* mode and owner can be changed, and are kept by tree.c */
+enum {
+	ROW_LONG	= 1 << 6,	/* of no certain size: 0, as in /proc, so that tail(1) reads on */
+	ROW_CHMOD	= 1 << 7,	/* mode and owner can be changed, and are kept by fs.c */
+};
 
 extern const struct kind_row kinds[KIND_MAX];
 
