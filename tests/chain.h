@@ -48,7 +48,8 @@ static inline void check(bool ok, const char *what, int line)
 	t.failed++;
 }
 
-static inline void check_eq(unsigned long long got, unsigned long long want, const char *what, int line)
+static inline void check_eq(unsigned long long got, unsigned long long want, const char *what,
+			    int line)
 {
 	if (got == want)
 		return;

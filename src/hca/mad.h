@@ -70,7 +70,7 @@ struct port_agents {
 };
 /* The end port's, made on first use; NULL without memory. */
 struct port_agents *port_agents(struct port *end_port);
-/* Drop all that the agents of this directory keep, and port->agents itself; clients are their owner's. */
+/* Drop all that the agents of this directory keep, and port->agents; clients are their owner's. */
 void port_agents_free(struct port *end_port);
 
 /*

@@ -144,7 +144,8 @@ void pma_put(uint8_t *data, unsigned int bit, unsigned int bits, uint64_t value)
 		*byte++ = value >> (left - 8);
 }
 
-static uint16_t counters_get(struct pma_req *req, const struct pma_counter *fields, unsigned int num)
+static uint16_t counters_get(struct pma_req *req, const struct pma_counter *fields,
+			     unsigned int num)
 {
 	unsigned int select = req->data[PMA_PORT_SELECT];
 	struct port_counters cnt;

@@ -119,7 +119,10 @@ static bool end_fields_ok(const struct port *port, const struct smp_port_info *i
 	return !(lid & (lids - 1)) && lid + lids - 1 <= LID_UCAST_LAST;
 }
 
-/* Set's states, 14.2.5.6: up one step at a time, down from anywhere; a physical state only by itself or with Down. */
+/*
+ * Set's states, 14.2.5.6: up one step at a time, down from anywhere; a physical
+ * state only by itself or with Down.
+ */
 static bool state_ok(const struct port *port, const struct smp_port_info *info)
 {
 	unsigned int state = info->speed_state & 0xf, phys = info->phys_default >> 4;

@@ -75,7 +75,7 @@ struct smp_switch_info {	/* 14.2.5.4 */
 	uint8_t default_port, default_mcast_primary, default_mcast_not_primary;
 	uint8_t life_change;	/* LifeTimeValue:5 PortStateChange:1 OptimizedSLtoVL:2 */
 	__be16 lids_per_port, part_enforce_cap;
-	uint8_t enforce;	/* InboundEnforcementCap Outbound.. FilterRawInboundCap Outbound.. EnhancedPort0 */
+	uint8_t enforce;	/* SWI_ENFORCE_IN to SWI_ENHANCED_PORT0; rsv:3 */
 	uint8_t reserved;
 	__be16 mcast_top;
 } __attribute__((packed));
