@@ -147,11 +147,12 @@ struct ibfs_wc {
 /*
  * Who is told: embedded in the object of whoever made the QP, CQ or SRQ.
  * Called from the engine in the event loop; it may poll, but must not post,
- * destroy or modify from inside. Either may be NULL.
+ * destroy or modify from inside. Each may be NULL.
  */
 struct verbs_client {
 	void (*event)(struct verbs_client *client, enum ibv_event_type event);
 	void (*comp)(struct verbs_client *client);	/* CQ: a completion event */
+	void (*arrived)(struct verbs_client *client);	/* CQ: each completion, asked for or not */
 };
 
 struct ibfs_mr_init {

@@ -155,6 +155,8 @@ int cq_push(struct ibfs_cq *cq, const struct ibfs_wc *wc, bool solicited)
 	cq->ring.index++;
 	ring_publish(&cq->ring, true);
 
+	if (cq->client && cq->client->arrived)
+		cq->client->arrived(cq->client);
 	if (cq->armed == CQ_NEXT ||
 	    (cq->armed == CQ_SOLICITED && (solicited || wc->status != IBV_WC_SUCCESS)))
 		cq_moderate(cq);

@@ -103,6 +103,18 @@ static void poll_stop(struct ibfs_qp *qp)
 		return;
 	DL_DELETE(qp->verbs->polled, qp);
 	qp->is_polled = false;
+	ring_want_doorbell(&qp->req.ring, true);
+}
+
+/* Did the process produce since we looked last? What only waits for room doesn't count. */
+static bool poll_ring(struct ibfs_qp *qp)
+{
+	uint32_t produced = ring_used(&qp->req.ring, false) + qp->req.ring.index;
+
+	if (produced == qp->polled_index)
+		return false;
+	qp->polled_index = produced;
+	return true;
 }
 
 void verbs_poll(struct task *task)
@@ -111,14 +123,13 @@ void verbs_poll(struct task *task)
 	struct ibfs_qp *qp, *tmp;
 
 	DL_FOREACH_SAFE(verbs->polled, qp, tmp) {
-		struct ring *ring = &qp->req.ring;
-		uint32_t waiting = (ring_used(ring, false) - qp->req.ring_fetched) & ring->mask;
-
-		if (waiting) {
+		if (poll_ring(qp)) {
 			qp->idle_polls = 0;
 			qp_kick(qp);
 		} else if (++qp->idle_polls > POLLS_IDLE) {
 			poll_stop(qp);
+			if (poll_ring(qp))
+				qp_kick(qp);
 		}
 	}
 	if (verbs->polled)
@@ -131,6 +142,7 @@ static void poll_start(struct ibfs_qp *qp)
 	if (qp->is_polled || !qp->req.ring.buf)
 		return;
 	qp->is_polled = true;
+	ring_want_doorbell(&qp->req.ring, false);
 	DL_APPEND(qp->verbs->polled, qp);
 	task_queue(qp->verbs->ibfs->tasks, &qp->verbs->poll_task);
 }

@@ -106,3 +106,9 @@ void ring_publish(struct ring *ring, bool producer)
 
 	__atomic_store_n(ours, ring->index & ring->mask, __ATOMIC_RELEASE);
 }
+
+/* A full barrier: who sets it looks at the ring once more, who produced looks at it afterwards. */
+void ring_want_doorbell(struct ring *ring, bool want)
+{
+	__atomic_store_n(&ring->buf->pad_1[0], want, __ATOMIC_SEQ_CST);
+}

@@ -182,6 +182,11 @@ void ring_free(struct ring *ring);
 uint32_t ring_used(const struct ring *ring, bool producer);	/* slots filled, by the other side's index */
 void *ring_slot(const struct ring *ring, uint32_t index);
 void ring_publish(struct ring *ring, bool producer);		/* our index, release */
+/*
+ * Ours, in a word that rxe leaves unused (pad_1[0]): 1 when a producer has to
+ * ring after producing, 0 while the engine looks by itself.
+ */
+void ring_want_doorbell(struct ring *ring, bool want);
 
 struct ibfs_cq {
 	struct verbs *verbs;
@@ -387,6 +392,7 @@ struct ibfs_qp {
 	bool comm_est, last_wqe_told;
 	struct ibfs_qp *prev, *next;	/* of verbs->polled */
 	bool is_polled;
+	uint32_t polled_index;
 	unsigned int idle_polls;
 };
 

@@ -133,6 +133,7 @@ int sq_share(struct ibfs_qp *qp, struct ibfs_ring *info)
 				sizeof(struct rxe_send_wqe) + data, true);
 		if (err)
 			return err;
+		ring_want_doorbell(&req->ring, true);
 	}
 	*info = (struct ibfs_ring){ req->ring.fd, req->ring.size };
 	return 0;
