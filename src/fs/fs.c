@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "fs/tree.h"
+#include "fs/obj.h"
 
 struct override {
 	uint64_t ino;
@@ -35,7 +35,7 @@ int fs_init(struct ibfs *ibfs)
 	fs->gid = getegid();
 	fs->ibfs = ibfs;
 	ibfs->fs = fs;
-	return 0;
+	return objs_init(ibfs);
 }
 
 void fs_exit(struct ibfs *ibfs)
@@ -46,6 +46,7 @@ void fs_exit(struct ibfs *ibfs)
 	if (!fs)
 		return;
 	offload_exit(ibfs);
+	objs_exit(ibfs);
 	HASH_ITER(hh, fs->overrides, o, tmp) {
 		HASH_DEL(fs->overrides, o);
 		free(o);

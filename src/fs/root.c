@@ -8,16 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/rows.h"
+#include "fs/obj.h"
 
-enum { ROOT_README, ROOT_VERSION, ROOT_ERRORS, ROOT_METRICS, ROOT_TEXTS };
+enum { ROOT_README, ROOT_VERSION, ROOT_ERRORS, ROOT_METRICS, ROOT_PINNED, ROOT_TEXTS };
 
 const struct entry root_entries[] = {
 	{ "README", KIND_ROOT_TEXT, ROOT_README },
 	{ "version", KIND_ROOT_TEXT, ROOT_VERSION },
 	{ "errors", KIND_ROOT_TEXT, ROOT_ERRORS },
 	{ "metrics", KIND_ROOT_TEXT, ROOT_METRICS },
+	{ "pinned", KIND_ROOT_TEXT, ROOT_PINNED },
 	{ "events", KIND_EVENTS, 0 },
+	{ "pd", KIND_OBJS, OBJ_PD },
+	{ "xrcd", KIND_OBJS, OBJ_XRCD },
+	{ "cq", KIND_OBJS, OBJ_CQ },
+	{ "mr", KIND_OBJS, OBJ_MR },
+	{ "mw", KIND_OBJS, OBJ_MW },
+	{ "srq", KIND_OBJS, OBJ_SRQ },
+	{ "ah", KIND_OBJS, OBJ_AH },
+	{ "qp", KIND_OBJS, OBJ_QP },
+	{ "mcast", KIND_OBJS, OBJ_MCAST },
 	{ "fabric", KIND_FABRIC, 0 },
 	{ "dev", KIND_DEVDIR, 0 },
 	{ "sys", KIND_SYS, 0 },
@@ -30,6 +40,7 @@ static const char readme[] =
 	"DEVICE/             an adapter; cat its attr, and PORT/attr\n"
 	"DEVICE/PORT/umad    the port's MADs, as /dev/infiniband/umadN; issm likewise\n"
 	"DEVICE/PORT/pcap    tshark -i - < DEVICE/PORT/pcap\n"
+	"pd/ mr/ cq/ qp/ ... resources of verbs: mkdir qp/a; echo create ... > qp/a/ctl\n"
 	"fabric/             switches, nodes and links; fabric/topology is a topology file\n"
 	"fabric/links/L/ctl  echo down > ctl; echo up > ctl; echo drop=0.01 delay=5ms > ctl\n"
 	"dev/, sys/          what programs look for in /dev/infiniband and /sys/class:\n"
@@ -63,6 +74,8 @@ static int root_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 		return errors_show(ibfs, out);
 	case ROOT_METRICS:
 		return metrics_show(ibfs, path, out);
+	case ROOT_PINNED:
+		return pinned_show(ibfs, out);
 	default:
 		return -ENOENT;
 	}

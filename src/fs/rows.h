@@ -35,6 +35,15 @@ extern const struct dir_ops nodes_dir, node_ports_dir, node_counters_dir, links_
 extern const struct file_ops topology_ops, fabric_ctl_ops, node_text_ops, node_ctl_ops;
 extern const struct file_ops node_port_text_ops, node_counter_ops, link_text_ops, link_ctl_ops;
 
+/* obj.c, obj_files.c */
+extern const struct dir_ops objs_dir, obj_dir;
+extern const struct file_ops obj_file_ops, obj_clone_ops;
+int objs_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+int obj_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+int obj_setattr(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
+		const struct stat *st, unsigned int mask);
+int obj_check(struct ibfs *ibfs, struct path path);
+
 /* sysclass.c */
 extern const struct entry devdir_entries[], devdir_ib_entries[], sys_entries[];
 extern const struct entry sys_class_entries[], sys_mad_entries[];

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "fs/dev.h"
-#include "fs/rows.h"
+#include "fs/obj.h"
 
 enum { SYS_MAD_ABI };
 enum { SYS_LOCAL_CPUS, SYS_LOCAL_CPULIST, SYS_NUMA_NODE };
@@ -166,6 +166,7 @@ void fs_device_removed(struct ibfs_device *dev)
 		issm_device_gone(dev, port);
 	}
 	pcap_device_gone(dev);
+	objs_device_gone(dev);
 	put_numbers(dev);
 	free(dev->ports);
 	dev->ports = NULL;

@@ -55,6 +55,14 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_HW_COUNTERS] = { D755, KIND_PORT, DEV_PORT, FS_CACHE, .dir = &hw_counters_dir },
 	[KIND_HW_COUNTER] = { F444, 0, DEV_PORT | BY_SUB, FS_CACHE, .ops = &hw_counter_ops },
 
+	/* verbs' objects */
+	[KIND_OBJS] = { S_IFDIR | 01777, KIND_ROOT, BY_OBJ_KIND | BY_SUB, FS_CACHE, .dir = &objs_dir },
+	[KIND_OBJ] = { D755, KIND_OBJS, BY_OBJ | BY_SUB, 0, .dir = &obj_dir, .getattr = obj_getattr },
+	[KIND_OBJ_FILE] = { F600, 0, BY_OBJ | BY_SUB | BY_PORT, 0, .ops = &obj_file_ops,
+			    .getattr = obj_getattr, .setattr = obj_setattr },
+	[KIND_OBJ_CLONE] = { S_IFREG | 0666, 0, BY_OBJ_KIND | BY_SUB, FS_CACHE,
+			     .ops = &obj_clone_ops },
+
 	/* the fabric */
 	[KIND_FABRIC] = { D755, KIND_ROOT, 0, FS_CACHE, fabric_entries },
 	[KIND_TOPOLOGY] = { F444, 0, 0, FS_CACHE | ROW_LONG, .ops = &topology_ops },
@@ -174,6 +182,8 @@ int path_check(struct ibfs *ibfs, struct path path)
 		return check_node(ibfs->fabric, path, by);
 	if (by & BY_LINK)
 		return check_link(ibfs->fabric, path);
+	if (by & (BY_OBJ | BY_OBJ_KIND))
+		return obj_check(ibfs, path);
 	return 0;
 }
 
@@ -201,7 +211,7 @@ static struct path parent_path(struct ibfs *ibfs, struct path dir)
 		up.dev = dir.dev;
 	if (by & BY_PORT)
 		up.port = dir.port;
-	if (by & (BY_NODE | BY_LINK | BY_IDX))
+	if (by & (BY_NODE | BY_LINK | BY_IDX | BY_OBJ))
 		up.idx = dir.idx;
 	if (by & BY_SUB)
 		up.sub = dir.sub;

@@ -27,6 +27,8 @@ enum kind {
 	KIND_GIDS, KIND_GID, KIND_PKEYS, KIND_PKEY,
 	KIND_GID_ATTRS, KIND_GID_TYPES, KIND_GID_TYPE, KIND_GID_NDEVS, KIND_GID_NDEV,
 	KIND_COUNTERS, KIND_COUNTER, KIND_HW_COUNTERS, KIND_HW_COUNTER,
+	/* verbs' objects: pd/, pd/NAME/, ... */
+	KIND_OBJS, KIND_OBJ, KIND_OBJ_FILE, KIND_OBJ_CLONE,
 	/* fabric/ */
 	KIND_FABRIC, KIND_TOPOLOGY, KIND_FABRIC_CTL,
 	KIND_SWITCHES, KIND_NODES, KIND_SWITCH, KIND_NODE, KIND_NODE_TEXT, KIND_NODE_CTL,
@@ -52,6 +54,8 @@ enum {
 	BY_LINK		= 1 << 3,	/* idx: a link's */
 	BY_IDX		= 1 << 4,	/* idx: the row's own meaning */
 	BY_SUB		= 1 << 5,
+	BY_OBJ		= 1 << 6,	/* sub, idx: an object's kind and number */
+	BY_OBJ_KIND	= 1 << 7,	/* sub: that of its directory */
 };
 
 /* An entry that is always in its directory; the list ends with a NULL name. */
@@ -98,6 +102,7 @@ enum {
 extern const struct kind_row kinds[KIND_MAX];
 
 /* A file's mode and owner that were changed by hand. */
+struct objs;
 struct override;
 struct node;
 struct pcap;
@@ -122,6 +127,7 @@ struct fs {
 	struct task refresh;		/* of a static subnet, after a change by hand */
 	struct pcap *pcaps;		/* captures that run */
 	uint64_t pcap_dropped;		/* packets that found no room */
+	struct objs *objs;		/* verbs' objects, obj.h */
 };
 
 /* Is what the path names there (device, port, node, link)? 0 or -ENOENT. */

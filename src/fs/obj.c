@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Objects of the tree: numbers and names, mkdir and clone, owners and modes,
+ * and their end: in reverse order of dependence, by letting each that others
+ * still need wait until they are gone.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "fs/obj.h"
+
+const struct obj_ops *const obj_kinds[OBJ_KINDS] = {
+	[OBJ_PD] = &pd_obj, [OBJ_XRCD] = &xrcd_obj, [OBJ_CQ] = &cq_obj, [OBJ_MR] = &mr_obj,
+	[OBJ_MW] = &mw_obj, [OBJ_SRQ] = &srq_obj, [OBJ_AH] = &ah_obj, [OBJ_QP] = &qp_obj,
+	[OBJ_MCAST] = &mcast_obj,
+};
+
+int obj_fail(struct obj *obj, int err, const char *fmt, ...)
+{
+	char label[32];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(obj->reason, sizeof(obj->reason), fmt, ap);
+	va_end(ap);
+	return ibfs_fail(obj->ibfs, err, "%s/%s: %s", obj_kinds[obj->kind]->name,
+			 obj_label(obj, label), obj->reason);
+}
+
+const char *obj_label(const struct obj *obj, char buf[32])
+{
+	if (obj->name)
+		return obj->name;
+	snprintf(buf, 32, "%u", obj->num);
+	return buf;
+}
+
+/* The first of a kind whose number is num or larger: its place in the list. */
+static uint32_t list_find(const struct objs *objs, enum obj_kind kind, uint32_t num)
+{
+	uint32_t low = 0, high = objs->count[kind];
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (objs->list[kind][mid]->num < num)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct obj *path_obj(struct ibfs *ibfs, struct path path)
+{
+	const struct objs *objs = ibfs->fs->objs;
+	uint32_t at;
+
+	if (path.sub >= OBJ_KINDS)
+		return NULL;
+	at = list_find(objs, path.sub, path.idx);
+	if (at == objs->count[path.sub] || objs->list[path.sub][at]->num != path.idx ||
+	    objs->list[path.sub][at]->removed)
+		return NULL;
+	return objs->list[path.sub][at];
+}
+
+/* A path may come from anywhere: is there such a kind, such an object, such a file of it? */
+int obj_check(struct ibfs *ibfs, struct path path)
+{
+	const struct entry *entry;
+
+	if (path.sub >= OBJ_KINDS)
+		return -ENOENT;
+	if (path.kind == KIND_OBJS || path.kind == KIND_OBJ_CLONE)
+		return 0;
+	if (!path_obj(ibfs, path))
+		return -ENOENT;
+	if (path.kind == KIND_OBJ)
+		return 0;
+	for (entry = obj_kinds[path.sub]->entries; entry->name; entry++)
+		if (entry->sub == path.port)
+			return 0;
+	return -ENOENT;
+}
+
+static int list_add(struct objs *objs, struct obj *obj)
+{
+	enum obj_kind kind = obj->kind;
+
+	if (objs->next[kind] >= 1 << 28)
+		return -ENOSPC;
+	if (objs->count[kind] == objs->room[kind]) {
+		uint32_t room = objs->room[kind] ? 2 * objs->room[kind] : 16;
+		struct obj **list = realloc(objs->list[kind], room * sizeof(*list));
+
+		if (!list)
+			return -ENOMEM;
+		objs->list[kind] = list;
+		objs->room[kind] = room;
+	}
+	obj->num = objs->next[kind]++;
+	objs->list[kind][objs->count[kind]++] = obj;
+	return 0;
+}
+
+struct obj *obj_new(struct ibfs *ibfs, enum obj_kind kind, const char *name,
+		    const struct fs_cred *cred, mode_t mode)
+{
+	struct objs *objs = ibfs->fs->objs;
+	struct obj *obj = calloc(1, sizeof(*obj));
+
+	if (!obj)
+		return NULL;
+	obj->ibfs = ibfs;
+	obj->kind = kind;
+	obj->uid = cred->uid;
+	obj->gid = cred->gid;
+	obj->mode = mode;
+	obj->next_wr = 1;
+	if (name) {
+		obj->name = strdup(name);
+		if (!obj->name)
+			goto free;
+	}
+	if (list_add(objs, obj))
+		goto free;
+	if (name)
+		HASH_ADD_KEYPTR(hh, objs->names[kind], obj->name, strlen(obj->name), obj);
+	return obj;
+free:
+	free(obj->name);
+	free(obj);
+	return NULL;
+}
+
+static void obj_free(struct obj *obj)
+{
+	struct objs *objs = obj->ibfs->fs->objs;
+	uint32_t at = list_find(objs, obj->kind, obj->num);
+
+	memmove(&objs->list[obj->kind][at], &objs->list[obj->kind][at + 1],
+		(--objs->count[obj->kind] - at) * sizeof(obj));
+	if (obj->name)
+		HASH_DEL(objs->names[obj->kind], obj);
+	if (obj->doomed)
+		DL_DELETE(objs->doomed, obj);
+	for (; obj->event_count; obj->event_count--)
+		free(obj->events[obj->event_head++ % OBJ_EVENTS_KEPT]);
+	free(obj->name);
+	free(obj);
+}
+
+/* The backend's object goes; the directory may stay. */
+static int obj_destroy(struct obj *obj)
+{
+	struct objs *objs = obj->ibfs->fs->objs;
+	int err;
+
+	if (!obj->made)
+		return 0;
+	err = obj_kinds[obj->kind]->destroy(obj);
+	if (err)
+		return err;
+	if (obj->kind == OBJ_QP)
+		HASH_DELETE(hh_qpn, objs->qpns, obj);
+	msg_free(obj);
+	obj->made = NULL;
+	return 0;
+}
+
+void obj_unmake(struct obj *obj)
+{
+	obj_destroy(obj);
+	obj->dev = NULL;
+}
+
+/* What waited for something that is gone now goes too, and so on. */
+static void reap_doomed(struct ibfs *ibfs)
+{
+	struct objs *objs = ibfs->fs->objs;
+	struct obj *obj, *tmp;
+	bool again;
+
+	do {
+		again = false;
+		DL_FOREACH_SAFE(objs->doomed, obj, tmp) {
+			if (obj_destroy(obj))
+				continue;
+			obj_free(obj);
+			again = true;
+		}
+	} while (again);
+}
+
+void obj_get(struct obj *obj)
+{
+	obj->open++;
+}
+
+void obj_put(struct obj *obj)
+{
+	struct ibfs *ibfs = obj->ibfs;
+
+	if (--obj->open || obj->name)
+		return;
+	obj->removed = true;
+	if (obj_destroy(obj)) {
+		obj->doomed = true;
+		DL_APPEND(ibfs->fs->objs->doomed, obj);
+		return;
+	}
+	obj_free(obj);
+	reap_doomed(ibfs);
+}
+
+static struct obj *obj_named(struct ibfs *ibfs, enum obj_kind kind, const char *name)
+{
+	struct obj *obj;
+	uint64_t num;
+
+	if (number_name(name, UINT32_MAX, &num)) {
+		HASH_FIND(hh, ibfs->fs->objs->names[kind], name, strlen(name), obj);
+		return obj;
+	}
+	obj = path_obj(ibfs, (struct path){ .sub = kind, .idx = num });
+	/* One that has a name is found by that only. */
+	return obj && !obj->name ? obj : NULL;
+}
+
+static int objs_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
+{
+	struct obj *obj;
+
+	if (!strcmp(name, "clone")) {
+		child->kind = KIND_OBJ_CLONE;
+		return 0;
+	}
+	obj = obj_named(ibfs, dir.sub, name);
+	if (!obj)
+		return -ENOENT;
+	*child = (struct path){ .kind = KIND_OBJ, .sub = dir.sub, .idx = obj->num };
+	return 0;
+}
+
+/* Positions: 0 is clone, then the numbers plus one. */
+static int objs_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
+		     struct path *child)
+{
+	const struct objs *objs = ibfs->fs->objs;
+	const struct obj *obj;
+	char label[32];
+	uint32_t at;
+
+	if (!*pos) {
+		snprintf(name, 256, "clone");
+		child->kind = KIND_OBJ_CLONE;
+		*pos = 1;
+		return 1;
+	}
+	at = *pos > UINT32_MAX ? objs->count[dir.sub] : list_find(objs, dir.sub, *pos - 1);
+	while (at < objs->count[dir.sub] && objs->list[dir.sub][at]->removed)
+		at++;
+	if (at == objs->count[dir.sub])
+		return 0;
+	obj = objs->list[dir.sub][at];
+	snprintf(name, 256, "%s", obj_label(obj, label));
+	*child = (struct path){ .kind = KIND_OBJ, .sub = dir.sub, .idx = obj->num };
+	*pos = (uint64_t)obj->num + 2;
+	return 1;
+}
+
+static int objs_mkdir(struct ibfs *ibfs, struct path dir, const char *name, mode_t mode,
+		      const struct fs_cred *cred, struct path *child)
+{
+	struct obj *obj;
+	uint64_t num;
+
+	(void)mode;
+	if (!number_name(name, UINT64_MAX, &num) || strlen(name) > 200)
+		return ibfs_fail(ibfs, EINVAL, "%s: \"%s\": a name must not be a number",
+				 obj_kinds[dir.sub]->name, name);
+	/* It appears in lines of words. */
+	if (strpbrk(name, " \t\n\r=,"))
+		return ibfs_fail(ibfs, EINVAL, "%s: no white space, = or , in a name",
+				 obj_kinds[dir.sub]->name);
+	if (!strcmp(name, "clone") || obj_named(ibfs, dir.sub, name))
+		return -EEXIST;
+	obj = obj_new(ibfs, dir.sub, name, cred, 0600);
+	if (!obj)
+		return -ENOMEM;
+	*child = (struct path){ .kind = KIND_OBJ, .sub = dir.sub, .idx = obj->num };
+	return 0;
+}
+
+/* Files that are still open answer EIO from here on: their path names nothing any more. */
+static int objs_rmdir(struct ibfs *ibfs, struct path dir, const char *name,
+		      const struct fs_cred *cred)
+{
+	struct obj *obj = obj_named(ibfs, dir.sub, name);
+	int err;
+
+	if (!obj)
+		return -ENOENT;
+	if (!obj->name)
+		return -EBUSY;
+	/* The directory is sticky, which not all front ends have a kernel to know. */
+	if (cred->uid && cred->uid != obj->uid)
+		return -EPERM;
+	err = obj_destroy(obj);
+	if (err)
+		return obj_fail(obj, -err, "others depend on it");
+	HASH_DEL(ibfs->fs->objs->names[obj->kind], obj);
+	free(obj->name);
+	obj->name = NULL;
+	obj->gone = obj->removed = true;
+	obj_get(obj);
+	while (obj->readers) {
+		struct obj_reader *reader = obj->readers;
+
+		DL_DELETE(obj->readers, reader);
+		lineq_fail(&reader->q, -EIO);
+	}
+	obj_put(obj);
+	reap_doomed(ibfs);
+	return 0;
+}
+
+const struct dir_ops objs_dir = {
+	.lookup = objs_lookup, .next = objs_next, .mkdir = objs_mkdir, .rmdir = objs_rmdir,
+};
+
+static int obj_dir_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
+{
+	const struct entry *entry;
+
+	if (!path_obj(ibfs, dir))
+		return -ENOENT;
+	for (entry = obj_kinds[dir.sub]->entries; entry->name; entry++) {
+		if (strcmp(entry->name, name))
+			continue;
+		child->kind = KIND_OBJ_FILE;
+		child->port = entry->sub;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int obj_dir_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
+			struct path *child)
+{
+	const struct entry *entry = obj_kinds[dir.sub]->entries;
+	uint64_t n = *pos;
+
+	(void)ibfs;
+	while (entry->name && n--)
+		entry++;
+	if (!entry->name)
+		return 0;
+	snprintf(name, 256, "%s", entry->name);
+	child->kind = KIND_OBJ_FILE;
+	child->port = entry->sub;
+	++*pos;
+	return 1;
+}
+
+const struct dir_ops obj_dir = { .lookup = obj_dir_lookup, .next = obj_dir_next };
+
+int obj_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
+{
+	const struct obj *obj = path_obj(ibfs, path);
+
+	if (!obj)
+		return -ENOENT;
+	st->st_uid = obj->uid;
+	st->st_gid = obj->gid;
+	if (path.kind != KIND_OBJ_FILE)
+		return 0;
+	st->st_mode = S_IFREG | obj->mode;
+	if (path.port == OBJ_DATA)
+		st->st_size = obj->mem ? obj->mem->size : 0;
+	return 0;
+}
+
+/* Mode and owner are the object's, all its files have them. */
+int obj_setattr(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
+		const struct stat *st, unsigned int mask)
+{
+	struct obj *obj = path_obj(ibfs, path);
+
+	(void)cred;
+	if (!obj)
+		return -ENOENT;
+	/* O_TRUNC is how a shell opens for writing. */
+	if (mask & FS_SET_SIZE && path.port == OBJ_DATA && st->st_size &&
+	    (!obj->mem || (uint64_t)st->st_size != obj->mem->size))
+		return -EINVAL;
+	if (mask & FS_SET_MODE)
+		obj->mode = st->st_mode & 0777;
+	if (mask & FS_SET_UID)
+		obj->uid = st->st_uid;
+	if (mask & FS_SET_GID)
+		obj->gid = st->st_gid;
+	return 0;
+}
+
+int objs_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
+{
+	(void)ibfs;
+	(void)path;
+	st->st_mode = S_IFDIR | 01777;
+	return 0;
+}
+
+struct obj *obj_by_qpn(struct ibfs *ibfs, const struct ibfs_device *dev, uint32_t qpn)
+{
+	struct obj *obj;
+	uint32_t key[2] = { dev->num, qpn };
+
+	HASH_FIND(hh_qpn, ibfs->fs->objs->qpns, key, sizeof(key), obj);
+	return obj;
+}
+
+void obj_qpn_add(struct obj *obj, uint32_t qpn)
+{
+	obj->qpn_key.dev = obj->dev->num;
+	obj->qpn_key.qpn = qpn;
+	HASH_ADD(hh_qpn, obj->ibfs->fs->objs->qpns, qpn_key, sizeof(obj->qpn_key), obj);
+}
+
+int objs_init(struct ibfs *ibfs)
+{
+	ibfs->fs->objs = calloc(1, sizeof(*ibfs->fs->objs));
+	return ibfs->fs->objs ? 0 : -ENOMEM;
+}
+
+/* A device's objects, or with NULL all: users before what they use. */
+static void objs_end(struct ibfs *ibfs, const struct ibfs_device *dev)
+{
+	struct objs *objs = ibfs->fs->objs;
+
+	for (int kind = OBJ_KINDS - 1; kind >= 0; kind--) {
+		for (uint32_t i = 0; i < objs->count[kind]; i++) {
+			struct obj *obj = objs->list[kind][i];
+
+			if (!obj->made || (dev && obj->dev != dev))
+				continue;
+			obj_destroy(obj);
+			obj->gone = true;
+			obj->dev = NULL;
+		}
+	}
+}
+
+void objs_device_gone(struct ibfs_device *dev)
+{
+	if (!dev->ibfs->fs || !dev->ibfs->fs->objs)
+		return;
+	objs_end(dev->ibfs, dev);
+	reap_doomed(dev->ibfs);
+}
+
+void objs_exit(struct ibfs *ibfs)
+{
+	struct objs *objs = ibfs->fs->objs;
+
+	if (!objs)
+		return;
+	objs_end(ibfs, NULL);
+	for (int kind = 0; kind < OBJ_KINDS; kind++) {
+		while (objs->count[kind])
+			obj_free(objs->list[kind][objs->count[kind] - 1]);
+		free(objs->list[kind]);
+	}
+	pins_free(objs);
+	free(objs);
+	ibfs->fs->objs = NULL;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Arguments of objects' commands: key=value words, each fetched by name, all of
+ * them known, every value in range; and the running of a ctl file's lines.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/obj.h"
+
+void arg_error(struct args *args, int err, const char *fmt, ...)
+{
+	char text[160];
+	va_list ap;
+
+	if (args->err)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	args->err = obj_fail(args->obj, err, "%s: %s", args->line->argv[0], text);
+}
+
+const char *arg_text(struct args *args, const char *key)
+{
+	for (unsigned int i = 1; i < args->line->argc; i++) {
+		const char *value = ctl_value(args->line->argv[i], key);
+
+		if (!value || args->used >> i & 1)
+			continue;
+		args->used |= 1ULL << i;
+		return value;
+	}
+	return NULL;
+}
+
+bool arg_word(struct args *args, const char *word)
+{
+	for (unsigned int i = 1; i < args->line->argc; i++) {
+		if (strcmp(args->line->argv[i], word) || args->used >> i & 1)
+			continue;
+		args->used |= 1ULL << i;
+		return true;
+	}
+	return false;
+}
+
+uint64_t arg_num(struct args *args, const char *key, uint64_t max, uint64_t unset)
+{
+	const char *text = arg_text(args, key);
+	uint64_t value;
+
+	if (!text)
+		return unset;
+	if (parse_u64(text, max, &value)) {
+		arg_error(args, EINVAL, "%s=%s: expected a number up to %llu", key, text,
+			  (unsigned long long)max);
+		return unset;
+	}
+	return value;
+}
+
+uint64_t arg_size(struct args *args, const char *key, uint64_t max, uint64_t unset)
+{
+	const char *text = arg_text(args, key);
+	uint64_t value;
+
+	if (!text)
+		return unset;
+	if (parse_size(text, max, &value)) {
+		arg_error(args, EINVAL, "%s=%s: expected a size up to %llu (K, M, G)", key, text,
+			  (unsigned long long)max);
+		return unset;
+	}
+	return value;
+}
+
+static const struct {
+	const char *name;
+	unsigned int flag;
+} accesses[] = {
+	{ "local_write", IBV_ACCESS_LOCAL_WRITE }, { "remote_write", IBV_ACCESS_REMOTE_WRITE },
+	{ "remote_read", IBV_ACCESS_REMOTE_READ }, { "remote_atomic", IBV_ACCESS_REMOTE_ATOMIC },
+	{ "mw_bind", IBV_ACCESS_MW_BIND }, { "zero_based", IBV_ACCESS_ZERO_BASED },
+};
+#define ACCESSES (sizeof(accesses) / sizeof(accesses[0]))
+
+unsigned int arg_access(struct args *args, const char *key, unsigned int unset)
+{
+	const char *text = arg_text(args, key);
+	unsigned int flags = 0;
+
+	if (!text)
+		return unset;
+	while (*text) {
+		size_t len = strcspn(text, ","), i;
+
+		for (i = 0; i < ACCESSES; i++)
+			if (strlen(accesses[i].name) == len && !memcmp(accesses[i].name, text, len))
+				break;
+		if (i == ACCESSES) {
+			arg_error(args, EINVAL, "%s: \"%.*s\" is no access (local_write, remote_write, "
+				  "remote_read, remote_atomic, mw_bind, zero_based)", key, (int)len, text);
+			return unset;
+		}
+		flags |= accesses[i].flag;
+		text += len + (text[len] == ',');
+	}
+	return flags;
+}
+
+void access_print(struct textbuf *out, unsigned int access)
+{
+	const char *comma = "";
+
+	for (size_t i = 0; i < ACCESSES; i++) {
+		if (!(access & accesses[i].flag))
+			continue;
+		text_printf(out, "%s%s", comma, accesses[i].name);
+		comma = ",";
+	}
+	text_printf(out, "\n");
+}
+
+bool arg_gid(struct args *args, const char *key, union ibv_gid *gid)
+{
+	const char *text = arg_text(args, key);
+
+	if (!text)
+		return false;
+	if (inet_pton(AF_INET6, text, gid->raw) == 1)
+		return true;
+	arg_error(args, EINVAL, "%s=%s: expected a GID (fe80::1)", key, text);
+	return false;
+}
+
+/* Using an object takes the right to write to its ctl. */
+struct obj *arg_obj(struct args *args, const char *key, enum obj_kind kind, bool required)
+{
+	struct path dir = { .kind = KIND_OBJS, .sub = kind }, path;
+	const char *name = arg_text(args, key);
+	struct obj *obj;
+
+	if (!name) {
+		if (required)
+			arg_error(args, EINVAL, "%s=%s is missing", key, obj_kinds[kind]->name);
+		return NULL;
+	}
+	if (fs_lookup(args->obj->ibfs, dir, name, &path) || path.kind != KIND_OBJ) {
+		arg_error(args, ENOENT, "no %s/%s", obj_kinds[kind]->name, name);
+		return NULL;
+	}
+	path.kind = KIND_OBJ_FILE;
+	path.port = OBJ_CTL;
+	if (fs_access(args->obj->ibfs, path, args->cred, W_OK)) {
+		arg_error(args, EACCES, "%s/%s is not yours", obj_kinds[kind]->name, name);
+		return NULL;
+	}
+	obj = path_obj(args->obj->ibfs, path);
+	if (obj->made)
+		return obj;
+	arg_error(args, ENXIO, "%s/%s is not created", obj_kinds[kind]->name, name);
+	return NULL;
+}
+
+int args_end(struct args *args)
+{
+	for (unsigned int i = 1; i < args->line->argc; i++)
+		if (!(args->used >> i & 1))
+			arg_error(args, EINVAL, "\"%.60s\" is no argument of it", args->line->argv[i]);
+	return args->err;
+}
+
+int args_device(struct args *args)
+{
+	const char *name = arg_text(args, "device");
+	struct ibfs_device *dev = name ? device_find(args->obj->ibfs, name) : NULL;
+
+	if (!name)
+		arg_error(args, EINVAL, "device=NAME is missing");
+	else if (!dev)
+		arg_error(args, ENODEV, "no device \"%.30s\"", name);
+	else if (!dev->ops->verbs)
+		arg_error(args, EOPNOTSUPP, "device %s has no verbs", name);
+	else {
+		args->obj->dev = dev;
+		args->obj->ops = dev->ops->verbs;
+	}
+	return args->err;
+}
+
+void args_use_device(struct args *args, const struct obj *from)
+{
+	if (!from)
+		return;
+	args->obj->dev = from->dev;
+	args->obj->ops = from->ops;
+}
+
+static const struct command *find_command(const struct obj *obj, const char *name)
+{
+	const struct command *command = obj_kinds[obj->kind]->commands;
+
+	while (command->name && strcmp(command->name, name))
+		command++;
+	return command->name ? command : NULL;
+}
+
+static int run_command(struct args *args)
+{
+	const char *name = args->line->argv[0];
+	struct obj *obj = args->obj;
+	const struct command *command = find_command(obj, name);
+
+	if (obj->gone)
+		return -EIO;
+	if (!command)
+		return obj_fail(obj, EINVAL, "\"%.60s\" is no command of a %s", name,
+				obj_kinds[obj->kind]->name);
+	if (command->before && obj->made)
+		return obj_fail(obj, EEXIST, "%s: it exists already", name);
+	if (!command->before && !obj->made)
+		return obj_fail(obj, ENXIO, "%s: not created yet", name);
+	return command->run(args);
+}
+
+static int run_line(void *ctx, struct ctl_line *line)
+{
+	struct args args = *(struct args *)ctx;
+	struct obj *obj = args.obj;
+	int err;
+
+	args.line = line;
+	err = run_command(&args);
+	if (err && !obj->made)
+		obj->dev = NULL;
+	if (!err)
+		obj->reason[0] = '\0';
+	return err;
+}
+
+static int run_post(void *ctx, struct ctl_line *line)
+{
+	struct args args = *(struct args *)ctx;
+
+	args.line = line;
+	if (args.obj->gone)
+		return -EIO;
+	if (!args.obj->made)
+		return obj_fail(args.obj, ENXIO, "not created yet");
+	return obj_post_line(&args);
+}
+
+ssize_t obj_ctl(struct obj *obj, const struct fs_cred *cred, const char *text, size_t len,
+		enum obj_file which)
+{
+	struct args args = { .obj = obj, .cred = cred };
+
+	return ctl_write(obj->ibfs, text, len, which == OBJ_POST ? run_post : run_line, &args);
+}
