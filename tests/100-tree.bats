@@ -26,7 +26,7 @@ check_format()	# NAME REGEX
 
 @test "the root has what the manual says" {
 	run -0 ls "$MNT"
-	[ "$output" = $'README\ndev\nerrors\nevents\nfabric\nmetrics\nrxe0\nrxe1\nsys\nversion' ]
+	[ "$output" = $'README\nah\ncq\ndev\nerrors\nevents\nfabric\nmcast\nmetrics\nmr\nmw\npd\npinned\nqp\nrxe0\nrxe1\nsrq\nsys\nversion\nxrcd' ]
 	[ "$(cat "$MNT/version")" = "$("$BUILD/ibfs" -V | cut -d' ' -f2)" ]
 	grep -q 'ibfs(5)' "$MNT/README"
 }

@@ -70,7 +70,7 @@ static inline uint32_t mr_key(struct side *s, struct ibfs_mr *mr)
 static inline void side_open(struct side *s, const char *dev)
 {
 	memset(s, 0, sizeof(*s));
-	s->client = (struct verbs_client){ side_event, side_comp };
+	s->client = (struct verbs_client){ .event = side_event, .comp = side_comp };
 	s->dev = device(dev);
 	s->ops = s->dev->ops->verbs;
 	CHECK(!s->ops->alloc_pd(s->dev, &s->pd));
