@@ -186,6 +186,32 @@ one_line()
 	wait_for no_daemon
 }
 
+@test "mount(8) and fstab, as type fuse.ibfs" {
+	need_root
+	need_unshare
+	need_tool mount.fuse3
+	printf 'subnet = "sm";\n' >"$DIR/sm.conf"
+	printf '%s %s fuse.ibfs ro 0 0\n' "$DIR/sm.conf" "$MNT" >"$DIR/fstab"
+	# where mount(8) looks for programs
+	run -0 unshare -m --propagation private bash -c "
+		set -e
+		mount -t tmpfs none /usr/local/sbin
+		cp '$BUILD/ibfs' /usr/local/sbin/
+		mount -t fuse.ibfs none '$MNT'
+		cat '$MNT/rxe0/1/state'
+		umount '$MNT'
+		mount --fstab '$DIR/fstab' '$MNT'
+		cat '$MNT/rxe0/1/state'
+		findmnt -n -o FSTYPE,OPTIONS '$MNT'
+		umount '$MNT'
+		! mount -t fuse.ibfs '$DIR/none.conf' '$MNT'"
+	[ "${lines[0]}" = "4: ACTIVE" ]
+	[ "${lines[1]}" = "2: INIT" ]
+	[[ ${lines[2]} == "fuse.ibfs "*ro,* ]]
+	[[ ${lines[3]} == "ibfs: $DIR/none.conf: cannot read"* ]]
+	wait_for no_daemon
+}
+
 @test "-o ro: nothing can be written" {
 	run -0 "$BUILD/ibfs" -o ro "$MNT"
 	run ! sh -c "echo x > $MNT/rxe0/node_desc"
