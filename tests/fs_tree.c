@@ -56,6 +56,11 @@ static unsigned int walk(struct ibfs *ibfs, struct path dir, unsigned int depth)
 	return n;
 }
 
+static void no_wake(struct textring_reader *reader)
+{
+	(void)reader;
+}
+
 static void no_reply(struct fs_req *req, ssize_t result, const void *data, size_t len)
 {
 	(void)req;
@@ -96,6 +101,83 @@ static void fuzz(struct ibfs *ibfs, unsigned int rounds)
 		if (file)
 			fs_release(file);
 	}
+}
+
+/* Words that mean something, and nonsense; joined at random into lines. */
+static const char *const words[] = {
+	"device", "undevice", "remove", "link", "unlink", "ca", "switch", "down", "up", "faults",
+	"off", "width", "speed", "shutdown", "init_type", "set_cap", "clr_cap", "reset_qkey_cntr",
+	"gid", "pkey", "rxe0", "rxe1", "extra", "switch:1", "switch:4", "rxe0:1", "rxe1:2",
+	"extra:1", "name=rxe7", "name=", "name=a/b", "name=fabric", "name=far-too-long-for-a-device",
+	"drop=0.5", "drop=2", "drop=nan", "drop=1e400", "delay=1ms", "delay=1e9s", "delay=-0s",
+	"jitter=5us", "seed=0x5", "seed=", "corrupt=1%", "reorder=101%", "1X", "4X", "99X", "EDR",
+	"XDR", "0", "1", "-1", "255", "0x10000", "0x1ffffffff", "fe80::1", "::", "0xffff", "%2f",
+	"\nca extra 2\n", "\nca rxe0 1\n", "\nswitch switch 4\n", "\nlink extra:1 switch:4\n",
+	"\nlink rxe0:1 switch:1\n", "\ndevice extra\n", "\ndevice rxe0 name=rxe0\n",
+	"\nunlink extra:1\n", "\nremove extra\n", "", "=", "==", "\x7f\xff", "x:", ":1", "x:99999999999999999999", "\n", "\n", "\t",
+};
+
+static size_t random_line(char *buf, size_t size)
+{
+	size_t n = 0, len;
+	const char *word;
+
+	do {
+		word = words[random() % (sizeof(words) / sizeof(words[0]))];
+		len = strlen(word);
+		if (n + len + 2 > size)
+			break;
+		memcpy(buf + n, word, len);
+		n += len;
+		buf[n++] = random() % 8 ? ' ' : '\n';
+	} while (random() % 4);
+	return n;
+}
+
+/* The ctl file of what is there now. */
+static struct path random_ctl(struct ibfs *ibfs)
+{
+	static const uint8_t ctls[] = { KIND_FABRIC_CTL, KIND_FABRIC_CTL, KIND_LINK_CTL,
+					KIND_NODE_CTL, KIND_PORT_CTL, KIND_DEV_QUERY };
+	struct path path = { .kind = ctls[random() % sizeof(ctls)], .port = 1 };
+
+	if (path.kind == KIND_LINK_CTL)
+		path.idx = random() % (ibfs->fabric->num_links + 1);
+	else if (path.kind == KIND_NODE_CTL)
+		path.idx = random() % (ibfs->fabric->num_nodes + 1);
+	else if (path.kind != KIND_FABRIC_CTL)
+		path.dev = random() % (ibfs->next_device + 1);
+	return path;
+}
+
+/* Whatever is written to a ctl file, it is done, or refused with a reason in words. */
+static void fuzz_ctl(struct ibfs *ibfs, unsigned int rounds)
+{
+	struct textring_reader reader = { .wake = no_wake };
+	struct fs_req req = { .ibfs = ibfs, .reply = no_reply };
+	struct file *file;
+	char line[512];
+	ssize_t ret;
+	size_t len;
+
+	textring_attach(ibfs->errors, &reader, false);
+	while (rounds--) {
+		len = random_line(line, sizeof(line));
+		if (fs_open(&req, random_ctl(ibfs), O_RDWR, &file))
+			continue;
+		while (textring_next(ibfs->errors, &reader))
+			;
+		ret = fs_write(&req, file, line, len, 0);
+		CHECK(ret <= (ssize_t)len);
+		if (ret != (ssize_t)len && ret != -ENOENT && !textring_next(ibfs->errors, &reader)) {
+			fprintf(stderr, "no reason (%zd, kind %u): %.*s\n", ret, file->path.kind,
+				(int)len, line);
+			failures++;
+		}
+		fs_release(file);
+		taskq_run(ibfs->tasks);
+	}
+	textring_detach(ibfs->errors, &reader);
 }
 
 static void test_access(struct ibfs *ibfs)
@@ -187,6 +269,8 @@ int main(void)
 	test_access(&ibfs);
 	test_gone(&ibfs);
 	fuzz(&ibfs, 20000);
+	fuzz_ctl(&ibfs, 100000);
+	walk(&ibfs, root, 0);
 	CHECK(ibfs.fs->open_files == 0);
 	while ((dev = ibfs.devices) != NULL)
 		dev->ops->remove(dev);

@@ -17,7 +17,7 @@ static int dev_command(void *ctx, struct ctl_line *line)
 	struct ibfs_device *dev = path_device(file->ibfs, file->path);
 
 	if (!dev)
-		return -ENODEV;
+		return ibfs_fail(file->ibfs, ENODEV, "the device is gone");
 	if (strcmp(line->argv[0], "remove") || line->argc != 1)
 		return ibfs_fail(file->ibfs, EINVAL, "%s/ctl: \"%s\": expected `remove`", dev->name,
 				 line->argv[0]);
@@ -90,7 +90,7 @@ static int port_command(void *ctx, struct ctl_line *line)
 	unsigned int i;
 
 	if (!dev)
-		return -ENODEV;
+		return ibfs_fail(file->ibfs, ENODEV, "the device is gone");
 	for (i = 0; i < sizeof(port_verbs) / sizeof(port_verbs[0]); i++)
 		if (!strcmp(port_verbs[i].name, line->argv[0]))
 			verb = &port_verbs[i];
@@ -183,7 +183,7 @@ static int query_command(void *ctx, struct ctl_line *line)
 	uint16_t pkey;
 
 	if (!dev)
-		return -ENODEV;
+		return ibfs_fail(file->ibfs, ENODEV, "the device is gone");
 	q->len = q->off = 0;
 	if (line->argc == 2 && !strcmp(line->argv[0], "gid") &&
 	    inet_pton(AF_INET6, line->argv[1], gid.raw) == 1)

@@ -249,7 +249,7 @@ static int node_command(void *ctx, struct ctl_line *line)
 	struct node *node = ibfs->fabric->nodes[file->path.idx];
 
 	if (!node)
-		return -ENODEV;
+		return ibfs_fail(ibfs, ENODEV, "the node is gone");
 	if (!strcmp(line->argv[0], "device") && line->argc <= 2)
 		return add_device(ibfs, node, line->argc == 2 ? line->argv[1] : NULL);
 	if (!strcmp(line->argv[0], "undevice") && line->argc == 1)

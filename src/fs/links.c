@@ -330,7 +330,7 @@ static int link_command(void *ctx, struct ctl_line *line)
 	unsigned int i;
 
 	if (!link)
-		return -ENODEV;
+		return ibfs_fail(file->ibfs, ENODEV, "the link is gone");
 	for (i = 0; i < sizeof(link_verbs) / sizeof(link_verbs[0]); i++)
 		if (!strcmp(link_verbs[i].name, line->argv[0]))
 			return link_verbs[i].run(file->ibfs, link, line);
