@@ -179,32 +179,50 @@ requests()
 	awk '/^ibfs_port_packets_transmitted_total\{device="rxe0"/ { sum += $NF } END { print sum + 0 }' "$mnt/metrics"
 }
 
+# The tools after a sweep. No SA runs any more: ibqueryerrors must not ask it for SLs.
+tools()
+{
+	seconds "$1" ibnetdiscover
+	lower "${1}_ibnetdiscover" "$took"
+	seconds "$1" ibqueryerrors --skip-sl
+	lower "${1}_ibqueryerrors" "$took"
+}
+
+# best[name] becomes the smaller of it and a new value.
+lower()
+{
+	best[$1]=$(awk -v old="${best[$1]:-$2}" -v new="$2" 'BEGIN { print new < old ? new : old }')
+}
+
+# Both systems by turns, so often that chance matters little, and the best of each.
 sweeps()
 {
-	local topo=$1 nodes=$2 sim ibfs cpu count tool
-	local -A sim_tool
-	start_ibsim "$topo"
-	sim=$(sweep on_ibsim)
-	for tool in ibnetdiscover ibqueryerrors; do
-		seconds on_ibsim $tool
-		sim_tool[$tool]=$took
+	local topo=$1 nodes=$2 tries=1 cpu count tool
+	local -A best=()
+	[ "$nodes" -gt 2000 ] || tries=3
+	for _ in $(seq $tries); do
+		start_ibsim "$topo"
+		lower sim "$(sweep on_ibsim)"
+		tools on_ibsim
+		stop_daemon
+		start_ibfs "$topo"
+		cpu=$(daemon_cpu)
+		count=$(requests)
+		lower ibfs "$(sweep on_ibfs)"
+		cpu=$(($(daemon_cpu) - cpu))
+		count=$(($(requests) - count))
+		[ "$count" -gt 0 ] || fail "the daemon counted no request"
+		lower cpu $((cpu / count))
+		tools on_ibfs
+		stop_daemon
 	done
-	stop_daemon
-	start_ibfs "$topo"
-	cpu=$(daemon_cpu)
-	count=$(requests)
-	ibfs=$(sweep on_ibfs)
-	cpu=$(($(daemon_cpu) - cpu))
-	count=$(($(requests) - count))
-	ratio "OpenSM cold sweep, s, $nodes nodes, $placement" "$ibfs" "$sim" max 1
-	[ "$count" -gt 0 ] || fail "the daemon counted no request"
+	ratio "OpenSM cold sweep, s, $nodes nodes, $placement" "${best[ibfs]}" "${best[sim]}" max 1
 	[ "$placement" != pinned ] ||
-		ratio "daemon's ns a request / FUSE round trip" $((cpu / count)) "$floor" max 1.5
+		ratio "daemon's ns a request / FUSE round trip" "${best[cpu]}" "$floor" max 1.5
 	for tool in ibnetdiscover ibqueryerrors; do
-		seconds on_ibfs $tool
-		ratio "$tool, s, $nodes nodes, $placement" "$took" "${sim_tool[$tool]}" max 1
+		ratio "$tool, s, $nodes nodes, $placement" "${best[on_ibfs_$tool]}" \
+			"${best[on_ibsim_$tool]}" max 1
 	done
-	stop_daemon
 }
 
 load_and_size()

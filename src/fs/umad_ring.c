@@ -26,6 +26,7 @@
 #define ID_MASK		0xfffffffU	/* of a path's idx */
 
 struct ring {
+	struct task wake;		/* first: wakes clients, when a request was answered */
 	struct ring *prev, *next;	/* of fs->rings, until its file is opened */
 	uint32_t id;
 	const struct fs_cred *owner;
@@ -77,6 +78,14 @@ static unsigned int unopened(const struct fs *fs)
 	return n;
 }
 
+static void wake_clients(struct task *task)
+{
+	struct ring *ring = (struct ring *)task;
+
+	if (atomic_exchange(&ring->mem->waiting, 0))
+		syscall(SYS_futex, &ring->mem->waiting, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 ssize_t umad_ring_make(struct umad_file *uf, const void *in, void *out, size_t *out_len)
 {
 	struct fs *fs = uf->file->ibfs->fs;
@@ -97,6 +106,7 @@ ssize_t umad_ring_make(struct umad_file *uf, const void *in, void *out, size_t *
 	}
 	answer.name = ring->id = ++fs->next_ring & ID_MASK;
 	ring->owner = &uf->file->opener;
+	ring->wake.fn = wake_clients;
 	ring->tail = (uint64_t)fs->next_ring << 32;
 	atomic_store(&ring->mem->head, ring->tail);
 	atomic_store(&ring->mem->tail, ring->tail);
@@ -115,6 +125,7 @@ void umad_ring_free(struct umad_file *uf)
 	if (!ring)
 		return;
 	umad_ring_kill(uf);
+	task_cancel(uf->file->ibfs->tasks, &ring->wake);
 	uf->ring = NULL;
 	if (ring->fd >= 0) {
 		DL_DELETE(uf->file->ibfs->fs->rings, ring);
@@ -224,9 +235,8 @@ size_t umad_ring_get(struct umad_file *uf, void *buf, size_t size)
 
 void umad_ring_wake(struct umad_file *uf)
 {
-	if (uf->ring && atomic_load(&uf->ring->mem->waiting) &&
-	    atomic_exchange(&uf->ring->mem->waiting, 0))
-		syscall(SYS_futex, &uf->ring->mem->waiting, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	if (uf->ring && atomic_load(&uf->ring->mem->waiting))
+		task_queue(uf->file->ibfs->tasks, &uf->ring->wake);
 }
 
 void umad_ring_kill(struct umad_file *uf)
@@ -235,7 +245,7 @@ void umad_ring_kill(struct umad_file *uf)
 		return;
 	uf->ring->dead = true;
 	atomic_store(&uf->ring->mem->dead, 1);
-	umad_ring_wake(uf);
+	wake_clients(&uf->ring->wake);
 }
 
 /* --- dev/infiniband/ev --- */

@@ -331,12 +331,14 @@ static int ring_poll(struct slot *slot, struct pollfd *pfd, int timeout)
 	struct umad_ring *ring;
 	int ret;
 
-	while ((ring = live_ring(slot, pfd->fd))) {
-		if (filled(ring)) {
+	for (;;) {
+		ring = atomic_load(&slot->ring);
+		if (filled(ring) && live_ring(slot, pfd->fd)) {
 			pfd->revents = pfd->events & (POLLIN | POLLRDNORM);
 			return 1;
 		}
-		if (!timeout || atomic_load(&ring->more))
+		if (!timeout || !atomic_load(&slot->mark) || atomic_load(&ring->dead) ||
+		    atomic_load(&ring->more))
 			break;
 		ret = wait_for_mad(ring, &timeout);
 		if (ret) {
