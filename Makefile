@@ -51,7 +51,7 @@ LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS))
 TEST_SRCS := $(wildcard tests/*.c bench/*.c)
 # A test program may need more than the C library: the daemon's own parts.
 TEST_BINS := $(TEST_SRCS:%.c=$(BUILD)/%)
-SCRIPTS := .ci/run contrib/install-deps contrib/demo tests/run $(wildcard bench/*.sh)
+SCRIPTS := .ci/run contrib/install-deps contrib/demo contrib/debian/build tests/run $(wildcard bench/*.sh)
 MANPAGES := $(wildcard man/*.[158])
 
 all: $(BUILD)/ibfs $(BUILD)/ibfs-run $(BUILD)/libibfs-run.so
@@ -159,6 +159,9 @@ install: all
 		install -d $$dir && install -m 644 $$page $$dir/ || exit 1; \
 	done
 
+deb: all
+	$(Q)contrib/debian/build build
+
 uninstall:
 	rm -f $(DESTDIR)$(SBINDIR)/ibfs $(DESTDIR)$(BINDIR)/ibfs-run
 	rm -rf $(DESTDIR)$(LIBDIR)/ibfs
@@ -175,6 +178,7 @@ help:
 	@echo 'make bench      measure, and print ratios against peers'
 	@echo 'make lint       clang-tidy, cppcheck, shellcheck, mandoc -T lint'
 	@echo 'make install    PREFIX=/usr/local SYSCONFDIR=/etc DESTDIR='
+	@echo 'make deb        a Debian package, in build/'
 	@echo 'make uninstall  (the configuration stays)'
 	@echo 'make clean'
 	@echo 'V=1 shows the commands.'
@@ -183,6 +187,6 @@ clean:
 	$(call say,RM,build)
 	$(Q)rm -rf build build-sanitize
 
-.PHONY: all objs tests setup demo check bench lint install uninstall help clean FORCE
+.PHONY: all objs tests setup demo check bench lint install deb uninstall help clean FORCE
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -68,6 +68,22 @@ load helpers
 	[ "$left" = etc/ibfs.conf ] || fail "left: $left"
 }
 
+@test "make deb makes a package of the same files" {
+	local deb
+	[ "$(basename "$BUILD")" = build ] || skip "installs the plain build only"
+	need_tool dpkg-deb
+	run -0 "$TOP/contrib/debian/build" "$BATS_TEST_TMPDIR"
+	deb=$output
+	run -0 dpkg-deb --field "$deb" Depends
+	assert_line 'fuse3, .*libfuse3'
+	run -0 dpkg-deb --contents "$deb"
+	assert_line '^drwxr-xr-x root/root .* \./$'
+	assert_line '^-rwxr-xr-x root/root .* \./usr/sbin/ibfs$'
+	assert_line '^-rw-r--r-- root/root .* \./usr/share/man/man5/ibfs\.5\.gz$'
+	run -0 dpkg-deb --extract "$deb" "$BATS_TEST_TMPDIR/x"
+	run -0 "$BATS_TEST_TMPDIR/x/usr/sbin/ibfs" -V
+}
+
 @test "the systemd unit is right" {
 	need_tool systemd-analyze
 	sed "s|@SBINDIR@/ibfs|/bin/true|; s|@SYSCONFDIR@|/etc|" \
@@ -79,7 +95,7 @@ load helpers
 @test "make help tells of every target" {
 	local target
 	run -0 make -s -C "$TOP" help
-	for target in setup demo check bench lint install uninstall clean; do
+	for target in setup demo check bench lint install deb uninstall clean; do
 		assert_line "^make $target"
 	done
 }
