@@ -252,8 +252,11 @@ idle_cpu()
 	echo $((($(daemon_cpu) - before) / 1000000))
 }
 
-floor=$(taskset -c 0 "$build/bench/echofs" "$mnt" 100000) || fail "no FUSE here"
-floor=${floor% *}
+for _ in 1 2 3 4 5; do
+	pair=$(taskset -c 0 "$build/bench/echofs" "$mnt" 20000) || fail "no FUSE here"
+	pair=${pair% *}
+	[ "${floor:-$pair}" -lt "$pair" ] || floor=$pair
+done
 echo "FUSE write and read of 320 bytes, pinned: $floor ns"
 printf '%-44s %12s %12s %7s\n' "" ibfs ibsim ratio
 for p in pinned free; do
