@@ -54,6 +54,7 @@ const struct entry port_entries[] = {
 	{ "hw_counters", KIND_HW_COUNTERS, 0 },
 	{ "umad", KIND_UMAD, 0 },
 	{ "issm", KIND_ISSM, 0 },
+	{ "mad", KIND_MADS, 0 },
 	{ "ctl", KIND_PORT_CTL, 0 },
 	{ "pcap", KIND_PORT_PCAP, 0 },
 	{ NULL, 0, 0 }

@@ -34,6 +34,7 @@ int fs_init(struct ibfs *ibfs)
 	fs->uid = geteuid();
 	fs->gid = getegid();
 	fs->ibfs = ibfs;
+	fs->next_mad = 1;
 	ibfs->fs = fs;
 	return objs_init(ibfs);
 }

@@ -22,6 +22,12 @@ int umad_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 int issm_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 /* devctl.c */
 extern const struct file_ops dev_ctl_ops, port_ctl_ops, query_ops;
+/* madtext.c */
+extern const struct entry mads_entries[], mad_entries[];
+extern const struct dir_ops mads_dir;
+extern const struct file_ops mad_clone_ops, mad_ctl_ops, mad_data_ops, mad_status_ops;
+int mad_clone_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+int mad_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 /* pcap.c */
 extern const struct file_ops pcap_ops;
 /* Before the node or the device goes: its captures end. */

@@ -24,6 +24,7 @@ enum kind {
 	/* devices: <dev>/, <dev>/<port>/ */
 	KIND_DEV, KIND_DEV_TEXT, KIND_DEV_SET, KIND_DEV_CTL, KIND_DEV_EVENTS, KIND_DEV_QUERY,
 	KIND_PORT, KIND_PORT_TEXT, KIND_PORT_CTL, KIND_PORT_PCAP, KIND_UMAD, KIND_ISSM,
+	KIND_MADS, KIND_MAD_CLONE, KIND_MAD, KIND_MAD_CTL, KIND_MAD_DATA, KIND_MAD_STATUS,
 	KIND_GIDS, KIND_GID, KIND_PKEYS, KIND_PKEY,
 	KIND_GID_ATTRS, KIND_GID_TYPES, KIND_GID_TYPE, KIND_GID_NDEVS, KIND_GID_NDEV,
 	KIND_COUNTERS, KIND_COUNTER, KIND_HW_COUNTERS, KIND_HW_COUNTER,
@@ -104,6 +105,7 @@ extern const struct kind_row kinds[KIND_MAX];
 /* A file's mode and owner that were changed by hand. */
 struct objs;
 struct override;
+struct mad;
 struct node;
 struct pcap;
 
@@ -125,6 +127,8 @@ struct fs {
 	unsigned int open_files;
 	uint64_t requests;		/* that front ends passed on */
 	struct task refresh;		/* of a static subnet, after a change by hand */
+	struct mad *mads;		/* by number, which begins at 1 */
+	unsigned int next_mad;
 	struct pcap *pcaps;		/* captures that run */
 	uint64_t pcap_dropped;		/* packets that found no room */
 	struct objs *objs;		/* verbs' objects, obj.h */
