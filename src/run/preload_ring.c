@@ -73,7 +73,7 @@ static const struct calls *next(void)
 
 static void cover(struct umad_ring *ring)
 {
-	mmap(ring, sizeof(*ring), PROT_READ | PROT_WRITE,
+	(void)mmap(ring, sizeof(*ring), PROT_READ | PROT_WRITE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
