@@ -16,6 +16,7 @@ begin()
 	daemon=$!
 	wait_for test -e "$dir/m/version"
 }
+has_own_mounts() { [ "$(readlink "/proc/$1/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ]; }
 ended() { wait_for is_gone "$daemon" && wait "$daemon"; }
 
 @test "umount stops it, with nothing to say" {
@@ -30,7 +31,7 @@ ended() { wait_for is_gone "$daemon" && wait "$daemon"; }
 	begin
 	unshare -m sleep 1000 3>&- &
 	other=$!
-	wait_for [ "$(readlink /proc/$other/ns/mnt)" != "$(readlink /proc/self/ns/mnt)" ]
+	wait_for has_own_mounts $other
 	umount "$dir/m"
 	ended
 	kill $other
