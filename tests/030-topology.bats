@@ -213,7 +213,7 @@ port()
 		ctest topology dump "$file" >"$TMP/dump.net"
 		# Its console spins at the end of its input.
 		mkfifo "$TMP/console"
-		IBSIM_SERVER_NAME=topology-test-$$ timeout 20 ibsim -s "$TMP/dump.net" \
+		IBSIM_SOCKNAME=topology-test-$$ timeout 20 ibsim -s "$TMP/dump.net" \
 			>"$TMP/log" 2>&1 <>"$TMP/console" 3>&- &
 		local pid=$!
 		wait_for -t 15 grep -q -e 'parsed' -e panic "$TMP/log"
