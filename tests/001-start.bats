@@ -15,7 +15,7 @@ teardown()
 {
 	local pid
 	for pid in $(daemons); do kill -KILL "$pid"; done
-	! mountpoint -q "$MNT" || umount -l "$MNT"
+	while findmnt -n "$MNT" >/dev/null; do umount -l "$MNT"; done
 }
 
 # The daemons of this test's mount point.
