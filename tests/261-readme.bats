@@ -18,7 +18,7 @@ commands() { awk -v from="$1" '$0 ~ from { on = 1; next } on && /^    /; on && /
 	run -0 bash -e "$BATS_TEST_TMPDIR/script"
 	[ "$output" = "$(grep -v '^\$ ' "$BATS_TEST_TMPDIR/block")" ] || fail "$output"
 	# What mkdir made stays until rmdir.
-	rmdir qp/* mr/* cq/* pd/*
+	rmdir qp/*/ mr/*/ cq/*/ pd/*/
 }
 
 @test "a link goes down as the README says" {
