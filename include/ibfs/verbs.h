@@ -145,6 +145,16 @@ struct ibfs_wc {
 };
 
 /*
+ * Memory that rings are taken from, when whoever makes an object wants them all
+ * in one mapping: a sealed file, whole pages of it. Outlives the objects.
+ */
+struct ring_space {
+	int fd;
+	int (*alloc)(struct ring_space *space, size_t size, uint64_t *off);	/* -ENOMEM; zeroed */
+	void (*free)(struct ring_space *space, uint64_t off, size_t size);
+};
+
+/*
  * Who is told: embedded in the object of whoever made the QP, CQ or SRQ.
  * Called from the engine in the event loop; it may poll, but must not post,
  * destroy or modify from inside. Each may be NULL.
@@ -153,6 +163,7 @@ struct verbs_client {
 	void (*event)(struct verbs_client *client, enum ibv_event_type event);
 	void (*comp)(struct verbs_client *client);	/* CQ: a completion event */
 	void (*arrived)(struct verbs_client *client);	/* CQ: each completion, asked for or not */
+	struct ring_space *rings;	/* NULL: each ring has a file of its own */
 };
 
 struct ibfs_mr_init {
@@ -211,6 +222,7 @@ struct ibfs_qp_init {
 struct ibfs_ring {
 	int fd;				/* the object's; don't close it */
 	size_t size;			/* bytes, whole pages */
+	uint64_t off;			/* in the file */
 };
 
 struct verbs_ops {

@@ -44,7 +44,7 @@ int cq_create(struct ibfs_device *dev, int cqe, struct verbs_client *client, str
 	cq->cqe = cqe;
 	ev_timer_init(&cq->moder_timer, cq_moder_timeout, 0, 0);
 	cq->moder_timer.data = cq;
-	err = ring_init(&cq->ring, cqe, CQE_SLOT, false);
+	err = ring_init(&cq->ring, cqe, CQE_SLOT, false, NULL);
 	if (err)
 		goto free;
 	err = table_add(&cq->verbs->cqs, cq, &cq->handle);
@@ -79,7 +79,7 @@ int cq_resize(struct ibfs_cq *cq, int cqe)
 
 	if (cqe < 1 || cqe > verbs_limits.max_cqe || used > (uint32_t)cqe)
 		return -EINVAL;
-	err = ring_init(&new, cqe, CQE_SLOT, cq->ring.fd >= 0);
+	err = ring_init(&new, cqe, CQE_SLOT, cq->ring.fd >= 0, cq->ring.space);
 	if (err)
 		return err;
 	for (uint32_t i = cq->ring.index - used; i != cq->ring.index; i++)
@@ -108,10 +108,10 @@ void cq_query(struct ibfs_cq *cq, struct ibfs_cq_attr *attr)
 
 int cq_ring(struct ibfs_cq *cq, struct ibfs_ring *ring)
 {
-	int err = ring_share(&cq->ring);
+	int err = ring_share(&cq->ring, client_rings(cq->client));
 
 	if (!err)
-		*ring = (struct ibfs_ring){ cq->ring.fd, cq->ring.size };
+		*ring = (struct ibfs_ring){ cq->ring.fd, cq->ring.size, cq->ring.off };
 	return err;
 }
 

@@ -395,7 +395,7 @@ int qp_ring(struct ibfs_qp *qp, bool send, struct ibfs_ring *ring)
 {
 	if (send ? !qp->req.wqe : !qp->rq.wqe)
 		return -EINVAL;
-	return send ? sq_share(qp, ring) : rq_share(&qp->rq, ring);
+	return send ? sq_share(qp, ring) : rq_share(&qp->rq, client_rings(qp->client), ring);
 }
 
 int qp_doorbell(struct ibfs_qp *qp)

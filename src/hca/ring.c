@@ -20,26 +20,50 @@ static uint32_t log2_up(uint32_t n)
 	return n <= 1 ? 0 : 32 - __builtin_clz(n - 1);
 }
 
-static void *ring_map(int *fd, size_t size)
+static int own_file(size_t size)
+{
+	int fd = memfd_create("ibfs-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -1;
+	if (!ftruncate(fd, size) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void file_put(struct ring *ring)
+{
+	if (ring->space)
+		ring->space->free(ring->space, ring->off, ring->size);
+	else
+		close(ring->fd);
+	ring->fd = -1;
+}
+
+/* A place in shared memory of ring->size bytes: fills fd, off and space. */
+static void *ring_map(struct ring *ring, struct ring_space *space)
 {
 	void *map;
 
-	*fd = memfd_create("ibfs-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (*fd < 0)
+	ring->space = space;
+	ring->off = 0;
+	if (space)
+		ring->fd = space->alloc(space, ring->size, &ring->off) ? -1 : space->fd;
+	else
+		ring->fd = own_file(ring->size);
+	if (ring->fd < 0)
 		return NULL;
-	if (ftruncate(*fd, size) ||
-	    fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		goto close;
-	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	map = mmap(NULL, ring->size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, ring->off);
 	if (map != MAP_FAILED)
 		return map;
-close:
-	close(*fd);
-	*fd = -1;
+	file_put(ring);
 	return NULL;
 }
 
-int ring_init(struct ring *ring, uint32_t entries, uint32_t elem_size, bool shared)
+int ring_init(struct ring *ring, uint32_t entries, uint32_t elem_size, bool shared,
+	      struct ring_space *space)
 {
 	uint32_t log2_elem = log2_up(elem_size), log2_slots = log2_up(entries + 1);
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -48,9 +72,10 @@ int ring_init(struct ring *ring, uint32_t entries, uint32_t elem_size, bool shar
 	ring->elem_size = 1U << log2_elem;
 	ring->index = 0;
 	ring->fd = -1;
+	ring->space = NULL;
 	ring->size = sizeof(*ring->buf) + ((size_t)1 << (log2_slots + log2_elem));
 	ring->size = (ring->size + page - 1) & ~(page - 1);
-	ring->buf = shared ? ring_map(&ring->fd, ring->size) : calloc(1, ring->size);
+	ring->buf = shared ? ring_map(ring, space) : calloc(1, ring->size);
 	if (!ring->buf)
 		return -ENOMEM;
 	ring->buf->log2_elem_size = log2_elem;
@@ -58,20 +83,18 @@ int ring_init(struct ring *ring, uint32_t entries, uint32_t elem_size, bool shar
 	return 0;
 }
 
-int ring_share(struct ring *ring)
+int ring_share(struct ring *ring, struct ring_space *space)
 {
 	void *map;
-	int fd;
 
 	if (ring->fd >= 0)
 		return 0;
-	map = ring_map(&fd, ring->size);
+	map = ring_map(ring, space);
 	if (!map)
 		return -ENOMEM;
 	memcpy(map, ring->buf, ring->size);
 	free(ring->buf);
 	ring->buf = map;
-	ring->fd = fd;
 	return 0;
 }
 
@@ -79,12 +102,11 @@ void ring_free(struct ring *ring)
 {
 	if (ring->fd >= 0) {
 		munmap(ring->buf, ring->size);
-		close(ring->fd);
+		file_put(ring);
 	} else {
 		free(ring->buf);
 	}
 	ring->buf = NULL;
-	ring->fd = -1;
 }
 
 uint32_t ring_used(const struct ring *ring, bool producer)

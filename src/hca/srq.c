@@ -103,7 +103,7 @@ int srq_post(struct ibfs_srq *srq, const struct ibfs_recv_wr *wr)
 
 int srq_ring(struct ibfs_srq *srq, struct ibfs_ring *ring)
 {
-	return rq_share(&srq->rq, ring);
+	return rq_share(&srq->rq, client_rings(srq->client), ring);
 }
 
 /* A request that can't be right puts the SRQ into error; the event is told once. */

@@ -172,12 +172,20 @@ struct ring {
 	struct rxe_queue_buf *buf;	/* NULL: there is none */
 	size_t size;
 	int fd;				/* -1: private memory */
+	uint64_t off;			/* in fd */
+	struct ring_space *space;	/* whose fd is; NULL: the ring's own */
 	uint32_t mask;
 	uint32_t elem_size;		/* a power of two */
 	uint32_t index;			/* our own side's, never read back from buf */
 };
-int ring_init(struct ring *ring, uint32_t entries, uint32_t elem_size, bool shared);
-int ring_share(struct ring *ring);	/* make private memory shared, contents kept */
+int ring_init(struct ring *ring, uint32_t entries, uint32_t elem_size, bool shared,
+	      struct ring_space *space);
+/* Make private memory shared, contents kept. */
+int ring_share(struct ring *ring, struct ring_space *space);
+static inline struct ring_space *client_rings(const struct verbs_client *client)
+{
+	return client ? client->rings : NULL;
+}
 void ring_free(struct ring *ring);
 uint32_t ring_used(const struct ring *ring, bool producer);	/* slots filled, by the other side's index */
 void *ring_slot(const struct ring *ring, uint32_t index);
@@ -231,7 +239,7 @@ int rq_post(struct rq *rq, const struct ibfs_recv_wr *wr);
 uint32_t rq_count(const struct rq *rq);
 int rq_take(struct rq *rq, struct rwqe *wqe);	/* -ENOENT: empty; -EINVAL: a bad one was in the ring */
 int rq_resize(struct rq *rq, uint32_t max_wr);
-int rq_share(struct rq *rq, struct ibfs_ring *info);
+int rq_share(struct rq *rq, struct ring_space *space, struct ibfs_ring *info);
 
 struct ibfs_srq {
 	struct verbs *verbs;

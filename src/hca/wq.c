@@ -5,6 +5,7 @@
  * slot. IBA 11.4.1, 10.8.2.
  */
 #include <errno.h>
+#include <rdma/rdma_user_rxe.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,18 +199,39 @@ uint32_t rq_count(const struct rq *rq)
 	return rq->tail - rq->head + (rq->ring.buf ? ring_used(&rq->ring, false) : 0);
 }
 
+/* What is in the old ring moves to the new one, slot by slot as it stands. */
+static int ring_resize(struct rq *rq, struct rq *new)
+{
+	uint32_t used = ring_used(&rq->ring, false);
+	struct ibfs_ring info;
+	int err;
+
+	if (used > new->max_wr)
+		return -EINVAL;
+	err = rq_share(new, rq->ring.space, &info);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < used; i++)
+		memcpy(ring_slot(&new->ring, i), ring_slot(&rq->ring, rq->ring.index + i),
+		       new->ring.elem_size);
+	new->ring.buf->producer_index = used;
+	return 0;
+}
+
 int rq_resize(struct rq *rq, uint32_t max_wr)
 {
 	struct rq new = { 0 };
 	int err;
 
-	if (rq->ring.buf)
-		return -EINVAL;
 	if (max_wr < rq->tail - rq->head)
 		return -EINVAL;
 	err = rq_init(&new, max_wr, rq->max_sge);
-	if (err)
+	if (!err && rq->ring.buf)
+		err = ring_resize(rq, &new);
+	if (err) {
+		rq_free(&new);
 		return err;
+	}
 	for (; rq->head != rq->tail; rq->head++, new.tail++) {
 		uint32_t from = rq->head & (rq->size - 1);
 

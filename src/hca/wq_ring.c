@@ -106,16 +106,16 @@ unsigned int sq_fetch(struct ibfs_qp *qp)
 	return n;
 }
 
-int rq_share(struct rq *rq, struct ibfs_ring *info)
+int rq_share(struct rq *rq, struct ring_space *space, struct ibfs_ring *info)
 {
 	if (!rq->ring.buf) {
 		size_t elem = sizeof(struct rxe_recv_wqe) + rq->max_sge * sizeof(struct rxe_sge);
-		int err = ring_init(&rq->ring, rq->max_wr, elem, true);
+		int err = ring_init(&rq->ring, rq->max_wr, elem, true, space);
 
 		if (err)
 			return err;
 	}
-	*info = (struct ibfs_ring){ rq->ring.fd, rq->ring.size };
+	*info = (struct ibfs_ring){ rq->ring.fd, rq->ring.size, rq->ring.off };
 	return 0;
 }
 
@@ -130,12 +130,13 @@ int sq_share(struct ibfs_qp *qp, struct ibfs_ring *info)
 		if (data < qp->attr.cap.max_inline_data)
 			data = qp->attr.cap.max_inline_data;
 		err = ring_init(&req->ring, qp->attr.cap.max_send_wr,
-				sizeof(struct rxe_send_wqe) + data, true);
+				sizeof(struct rxe_send_wqe) + data, true,
+				client_rings(qp->client));
 		if (err)
 			return err;
 		ring_want_doorbell(&req->ring, true);
 	}
-	*info = (struct ibfs_ring){ req->ring.fd, req->ring.size };
+	*info = (struct ibfs_ring){ req->ring.fd, req->ring.size, req->ring.off };
 	return 0;
 }
 
