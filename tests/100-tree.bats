@@ -86,7 +86,7 @@ check_format()	# NAME REGEX
 	[ "$(ls "$MNT/sys/class/infiniband")" = $'rxe0\nrxe1' ]
 	[ "$(ls "$MNT/sys/class/infiniband/rxe0/ports")" = 1 ]
 	[ "$(cat "$MNT/sys/class/infiniband_mad/umad1/ibdev")" = rxe1 ]
-	[ "$(ls "$MNT/dev/infiniband")" = $'ev\nissm0\nissm1\numad0\numad1' ]
+	[ "$(ls "$MNT/dev/infiniband")" = $'ev\nissm0\nissm1\numad0\numad1\nuverbs0\nuverbs1' ]
 }
 
 @test "gids and pkeys are numbered without a gap" {

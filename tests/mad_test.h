@@ -69,6 +69,13 @@ void fs_device_removed(struct ibfs_device *dev)
 	(void)dev;
 }
 
+void uverbs_device_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_type event)
+{
+	(void)dev;
+	(void)port;
+	(void)event;
+}
+
 /* libev's clocks, and ours. */
 int gettimeofday(struct timeval *tv, void *tz)
 {

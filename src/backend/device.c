@@ -101,4 +101,5 @@ void device_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_typ
 {
 	textring_add(dev->ibfs->events, "device=%s port=%u event=%s", dev->name, port,
 		     verbs_event_name(event));
+	uverbs_device_event(dev, port, event);
 }

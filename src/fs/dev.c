@@ -696,13 +696,26 @@ int ports_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256]
 
 static int dev_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
 {
+	if (!strcmp(name, "uverbs") && uverbs_has(path_device(ibfs, dir))) {
+		child->kind = KIND_UVERBS;
+		return 0;
+	}
 	return ports_lookup(ibfs, dir, name, child, KIND_PORT);
 }
 
 static int dev_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
 		    struct path *child)
 {
-	return ports_next(ibfs, dir, pos, name, child, KIND_PORT);
+	const struct ibfs_device *dev = path_device(ibfs, dir);
+
+	if (*pos <= dev->num_ports)
+		return ports_next(ibfs, dir, pos, name, child, KIND_PORT);
+	if (*pos > dev->num_ports + 1 || !uverbs_has(dev))
+		return 0;
+	strcpy(name, "uverbs");
+	child->kind = KIND_UVERBS;
+	*pos = dev->num_ports + 2;
+	return 1;
 }
 
 const struct dir_ops dev_dir = { .lookup = dev_lookup, .next = dev_next };
@@ -725,6 +738,16 @@ int umad_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
 	st->st_size = UMAD_MESSAGE_MAX;
 	if (ibfs->conf)
 		conf_attr(ibfs->conf, ibfs->conf->files.umad, st);
+	return 0;
+}
+
+/* The size is large so that writers of one file don't wait for each other: see umad. */
+int uverbs_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
+{
+	(void)path;
+	st->st_size = UMAD_MESSAGE_MAX;
+	if (ibfs->conf)
+		conf_attr(ibfs->conf, ibfs->conf->files.uverbs, st);
 	return 0;
 }
 

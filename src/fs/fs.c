@@ -54,6 +54,7 @@ void fs_exit(struct ibfs *ibfs)
 	}
 	task_cancel(ibfs->tasks, &fs->refresh);
 	free(fs->umads);
+	free(fs->uverbs_slots);
 	free(fs);
 	ibfs->fs = NULL;
 }

@@ -59,7 +59,9 @@ static void client_arrived(struct verbs_client *client)
 
 void obj_client(struct obj *obj)
 {
-	obj->client = (struct verbs_client){ client_event, client_comp, client_arrived };
+	obj->client = (struct verbs_client){
+		.event = client_event, .comp = client_comp, .arrived = client_arrived,
+	};
 }
 
 void obj_wake(struct obj *obj, enum obj_file which)

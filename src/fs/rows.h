@@ -57,8 +57,26 @@ extern const struct entry sys_dev_entries[], sys_device_entries[], sys_port_entr
 extern const struct entry sys_gid_attrs_entries[], sys_umad_entries[], sys_issm_entries[];
 extern const struct dir_ops devdir_ib_dir, sys_ib_dir, sys_mad_dir, sys_ports_dir;
 extern const struct file_ops sys_text_ops, sys_device_text_ops, sys_umad_text_ops;
-/* umad_ring.c */
+/* ev.c; ids: of what has a file in dev/infiniband/ev */
 extern const struct dir_ops ev_dir;
+uint32_t ev_id(struct fs *fs);
+/* uverbs_class.c, uverbs.c, uverbs_event.c */
+extern const struct entry uverbs_class_entries[], sys_uverbs_entries[];
+extern const struct dir_ops uverbs_class_dir;
+extern const struct file_ops uverbs_ops, uv_events_ops, uverbs_text_ops, uverbs_abi_ops;
+int uverbs_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+int uv_events_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+/* Does the device have a uverbs file? */
+bool uverbs_has(const struct ibfs_device *dev);
+/* uverbsN of dev/infiniband: as dir_ops. */
+int uverbs_lookup(struct ibfs *ibfs, const char *name, struct path *child, uint8_t kind);
+int uverbs_next(struct ibfs *ibfs, uint64_t *pos, char name[256], struct path *child, uint8_t kind);
+int uverbs_device_added(struct ibfs_device *dev);		/* -ENOMEM */
+void uverbs_device_gone(struct ibfs_device *dev);
+void uverbs_forget(const struct ibfs_device *dev);		/* its number is free again */
+/* umad_ring.c */
+bool umad_ring_exists(struct ibfs *ibfs, uint64_t id);
+uint64_t umad_ring_from(struct ibfs *ibfs, uint64_t id);	/* the first from id on; UINT64_MAX */
 extern const struct file_ops umad_ring_ops;
 int umad_ring_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 

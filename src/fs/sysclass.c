@@ -36,6 +36,7 @@ const struct entry sys_entries[] = {
 const struct entry sys_class_entries[] = {
 	{ "infiniband", KIND_SYS_IB, 0 },
 	{ "infiniband_mad", KIND_SYS_MAD, 0 },
+	{ "infiniband_verbs", KIND_SYS_VERBS, 0 },
 	{ NULL, 0, 0 }
 };
 
@@ -130,6 +131,7 @@ static void put_numbers(struct ibfs_device *dev)
 	for (n = 0; n < fs->num_umads; n++)
 		if (fs->umads[n].used && fs->umads[n].dev == dev->num)
 			fs->umads[n].used = false;
+	uverbs_forget(dev);
 }
 
 int fs_device_added(struct ibfs_device *dev)
@@ -150,6 +152,8 @@ int fs_device_added(struct ibfs_device *dev)
 		dev->ports[port].umad = n;
 	}
 	if (n >= 0)
+		n = uverbs_device_added(dev);
+	if (n >= 0)
 		return 0;
 	put_numbers(dev);
 	free(dev->ports);
@@ -165,6 +169,7 @@ void fs_device_removed(struct ibfs_device *dev)
 		umad_device_gone(dev, port);
 		issm_device_gone(dev, port);
 	}
+	uverbs_device_gone(dev);
 	pcap_device_gone(dev);
 	objs_device_gone(dev);
 	put_numbers(dev);
@@ -216,14 +221,28 @@ static int umads_next(struct ibfs *ibfs, uint64_t *pos, char name[256], struct p
 static int devdir_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
 {
 	(void)dir;
+	if (!uverbs_lookup(ibfs, name, child, KIND_UVERBS))
+		return 0;
 	return umads_lookup(ibfs, name, child, KIND_UMAD, KIND_ISSM);
 }
+
+#define UVERBS_POS (1ULL << 32)		/* behind all of umad and issm */
 
 static int devdir_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
 		       struct path *child)
 {
+	uint64_t uverbs;
+	int ret = 0;
+
 	(void)dir;
-	return umads_next(ibfs, pos, name, child, KIND_UMAD, KIND_ISSM);
+	if (*pos < UVERBS_POS)
+		ret = umads_next(ibfs, pos, name, child, KIND_UMAD, KIND_ISSM);
+	if (ret)
+		return ret;
+	uverbs = *pos < UVERBS_POS ? 0 : *pos - UVERBS_POS;
+	ret = uverbs_next(ibfs, &uverbs, name, child, KIND_UVERBS);
+	*pos = UVERBS_POS + uverbs;
+	return ret;
 }
 
 const struct dir_ops devdir_ib_dir = { .lookup = devdir_lookup, .next = devdir_next };

@@ -37,13 +37,14 @@ enum kind {
 	KIND_NODE_COUNTERS, KIND_NODE_COUNTER,
 	KIND_LINKS, KIND_LINK, KIND_LINK_TEXT, KIND_LINK_CTL,
 	/* dev/, sys/class/ */
-	KIND_DEVDIR, KIND_DEVDIR_IB, KIND_DEVDIR_EV, KIND_UMAD_RING,
+	KIND_DEVDIR, KIND_DEVDIR_IB, KIND_DEVDIR_EV, KIND_UMAD_RING, KIND_UVERBS, KIND_UVERBS_EVENTS,
 	KIND_SYS, KIND_SYS_CLASS, KIND_SYS_IB, KIND_SYS_MAD, KIND_SYS_TEXT,
 	KIND_SYS_DEV, KIND_SYS_DEVICE, KIND_SYS_DEVICE_TEXT,
 	KIND_SYS_PORTS, KIND_SYS_PORT, KIND_SYS_GIDS, KIND_SYS_PKEYS,
 	KIND_SYS_GID_ATTRS, KIND_SYS_GID_TYPES, KIND_SYS_GID_NDEVS,
 	KIND_SYS_COUNTERS, KIND_SYS_HW_COUNTERS,
 	KIND_SYS_UMAD, KIND_SYS_ISSM, KIND_SYS_UMAD_TEXT,
+	KIND_SYS_VERBS, KIND_SYS_VERBS_ABI, KIND_SYS_UVERBS, KIND_SYS_UVERBS_TEXT,
 	KIND_MAX,
 };
 
@@ -123,7 +124,16 @@ struct fs {
 	uid_t uid;			/* the daemon's: every file's owner */
 	gid_t gid;
 	struct ring *rings;		/* umad_ring.c: whose files nobody opened yet */
-	uint32_t next_ring;
+	uint32_t next_ev;		/* the last number given in dev/infiniband/ev */
+	struct uverbs_file *uverbs;	/* open */
+	struct uv_events *uv_events;
+	struct uv_pin *uv_pins;
+	struct uv_xrcd *uv_xrcds;
+	struct uverbs_slot {		/* by the number in uverbsN */
+		bool used;
+		uint16_t dev;
+	} *uverbs_slots;
+	unsigned int num_uverbs;
 	unsigned int open_files;
 	uint64_t requests;		/* that front ends passed on */
 	struct task refresh;		/* of a static subnet, after a change by hand */

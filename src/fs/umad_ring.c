@@ -104,10 +104,10 @@ ssize_t umad_ring_make(struct umad_file *uf, const void *in, void *out, size_t *
 		free(ring);
 		return ret;
 	}
-	answer.name = ring->id = ++fs->next_ring & ID_MASK;
+	answer.name = ring->id = ev_id(fs);
 	ring->owner = &uf->file->opener;
 	ring->wake.fn = wake_clients;
-	ring->tail = (uint64_t)fs->next_ring << 32;
+	ring->tail = (uint64_t)ring->id << 32;
 	atomic_store(&ring->mem->head, ring->tail);
 	atomic_store(&ring->mem->tail, ring->tail);
 	ring->mem->magic = UMAD_RING_MAGIC;
@@ -258,37 +258,21 @@ static struct ring *find(struct ibfs *ibfs, uint64_t id)
 	return ring;
 }
 
-static int ev_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
+bool umad_ring_exists(struct ibfs *ibfs, uint64_t id)
 {
-	uint64_t id;
-
-	(void)dir;
-	if (number_name(name, ID_MASK, &id) || !find(ibfs, id))
-		return -ENOENT;
-	child->kind = KIND_UMAD_RING;
-	child->idx = (uint32_t)id;
-	return 0;
+	return find(ibfs, id);
 }
 
-static int ev_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
-		   struct path *child)
+uint64_t umad_ring_from(struct ibfs *ibfs, uint64_t id)
 {
-	struct ring *ring, *first = NULL;
+	uint64_t first = UINT64_MAX;
+	struct ring *ring;
 
-	(void)dir;
 	DL_FOREACH(ibfs->fs->rings, ring)
-		if (ring->id >= *pos && (!first || ring->id < first->id))
-			first = ring;
-	if (!first)
-		return 0;
-	sprintf(name, "%u", first->id);
-	child->kind = KIND_UMAD_RING;
-	child->idx = first->id;
-	*pos = first->id + 1;
-	return 1;
+		if (ring->id >= id && ring->id < first)
+			first = ring->id;
+	return first;
 }
-
-const struct dir_ops ev_dir = { .lookup = ev_lookup, .next = ev_next };
 
 int umad_ring_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
 {

@@ -45,6 +45,11 @@ static void __attribute__((constructor)) find_tree(void)
 	errno = saved;
 }
 
+bool preload_has_tree(void)
+{
+	return tree_dev;
+}
+
 bool preload_in_tree(int fd)
 {
 	struct stat st;

@@ -7,5 +7,7 @@
 
 /* Is the open file one of the tree? By system calls only. */
 __attribute__((visibility("hidden"))) bool preload_in_tree(int fd);
+/* Does /dev/infiniband show the tree? */
+__attribute__((visibility("hidden"))) bool preload_has_tree(void);
 
 #endif

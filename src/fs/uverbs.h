@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An open uverbs file, shared by the files of its commands. What is what the
+ * kernel's is: a file has at most one context, the context's objects are named
+ * by handles of one table, events are read from files of their own.
+ * <rdma/ib_user_verbs.h>, <rdma/rdma_user_rxe.h>; kernel drivers/infiniband/core/uverbs*.c.
+ *
+ *  uverbs.c	the file: open, write, close; headers of commands; a command's life
+ *  uverbs_cmd.c	the table of commands
+ *  uverbs_obj.c	handles
+ *  uverbs_event.c	completion and asynchronous event files
+ *  uverbs_space.c	the file's memory, where its rings are
+ *  uverbs_mem.c	memory of processes
+ *  uverbs_dev.c uverbs_pd.c uverbs_cq.c uverbs_srq.c uverbs_qp.c uverbs_post.c	commands
+ *  uverbs_class.c	names in the tree
+ */
+#ifndef IBFS_FS_UVERBS_H
+#define IBFS_FS_UVERBS_H
+
+#include <ev.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_rxe.h>
+
+#include <ibfs/memory.h>
+#include <ibfs/verbs.h>
+
+#include "fs/tree.h"
+
+/* --- memory of rings (uverbs_space.c) --- */
+
+struct uv_space {
+	struct ring_space rings;	/* first */
+	uint64_t size;			/* of the file */
+	struct uv_hole *holes;		/* what was freed, by offset */
+};
+struct uv_space *uv_space_new(void);
+void uv_space_free(struct uv_space *space);
+
+/* --- memory of processes (uverbs_mem.c) --- */
+
+/* What a helper thread found out about a range that is to be registered. */
+struct uv_range {
+	uint64_t start, length;
+	bool write;
+	int fd;				/* /proc/PID/mem, bound to the address space; -1: none */
+	pid_t tgid;
+	uint64_t limit;			/* RLIMIT_MEMLOCK, or UINT64_MAX */
+};
+/* Helper: 0, -EFAULT (not mapped, or not so), -EPERM, -ESRCH. Afterwards fd is the caller's. */
+int uv_range_look(struct uv_range *range, pid_t tid);
+void uv_range_drop(struct uv_range *range);
+
+/* Bytes that a process has registered, for its RLIMIT_MEMLOCK. */
+struct uv_pin {
+	struct uv_pin *prev, *next;
+	pid_t tgid;
+	uint64_t bytes;
+	unsigned int refs;
+};
+int uv_pin(struct fs *fs, const struct uv_range *range, struct uv_pin **pin);	/* -ENOMEM */
+void uv_unpin(struct fs *fs, struct uv_pin *pin, uint64_t bytes);
+/* Pages that a range touches, in bytes. */
+uint64_t uv_range_bytes(uint64_t start, uint64_t length);
+/* Takes range->fd over, also when it fails: NULL. */
+struct memory *uv_memory(struct ibfs *ibfs, struct uv_range *range, uid_t uid);
+
+/* --- objects (uverbs_obj.c) --- */
+
+enum uobj_type {		/* in the order in which a close destroys them */
+	UOBJ_QP, UOBJ_SRQ, UOBJ_CQ, UOBJ_AH, UOBJ_MW, UOBJ_MR, UOBJ_XRCD, UOBJ_PD, UOBJ_TYPES,
+};
+
+struct uv_group {		/* that a QP is attached to */
+	struct uv_group *prev, *next;
+	union ibv_gid gid;
+	uint16_t lid;
+};
+
+struct uobj {
+	struct verbs_client client;	/* first */
+	struct uverbs_file *uf;
+	enum uobj_type type;
+	uint32_t handle;
+	bool live;			/* its maker was told the handle */
+	uint64_t user_handle;
+	union {
+		struct ibfs_pd *pd;
+		struct ibfs_mr *mr;
+		struct ibfs_mw *mw;
+		struct ibfs_ah *ah;
+		struct ibfs_cq *cq;
+		struct ibfs_srq *srq;
+		struct ibfs_qp *qp;
+		struct uv_xrcd *xrcd;
+	};
+	struct uv_events *channel;	/* CQ; NULL: none */
+	uint32_t async_read, comp_read;	/* events that were read */
+	struct uv_group *groups;	/* QP */
+	struct uv_pin *pin;		/* MR */
+	uint64_t pinned;
+};
+
+struct uobj *uobj_new(struct uverbs_file *uf, enum uobj_type type);
+struct uobj *uobj_get(struct uverbs_file *uf, uint32_t handle, enum uobj_type type);
+/* Its destruction: 0, or -EBUSY and it stays. */
+int uobj_destroy(struct uobj *obj);
+/* Forget it, when its object was never made. */
+void uobj_free(struct uobj *obj);
+void uobj_destroy_all(struct uverbs_file *uf);
+
+/* An XRC domain that openers of one inode share, or one alone (no inode). */
+struct uv_xrcd {
+	struct uv_xrcd *prev, *next;
+	struct ibfs_device *dev;
+	struct ibfs_xrcd *xrcd;
+	dev_t st_dev;
+	ino_t st_ino;			/* 0: none */
+	unsigned int refs;
+};
+
+/* --- events (uverbs_event.c) --- */
+
+struct uv_event {
+	struct uv_event *prev, *next;
+	struct uobj *obj;		/* NULL: the device's */
+	uint64_t element;
+	uint32_t type;
+};
+
+/* An event file; in dev/infiniband/ev until its owner opened it, once. */
+struct uv_events {
+	struct uv_events *prev, *next;	/* of fs->uv_events */
+	unsigned int refs;
+	uint32_t id;
+	bool async;
+	bool closed;			/* its context or device is gone */
+	struct uverbs_file *uf;		/* whose; NULL: gone */
+	struct fs_cred owner;
+	bool opened;
+	struct file *file;		/* NULL: not open */
+	struct fs *fs;
+	struct uv_event *queue;
+	unsigned int count;
+	struct waitq readers;
+};
+/* cred: whose process opens it. */
+struct uv_events *uv_events_new(struct uverbs_file *uf, const struct fs_cred *cred, bool async);
+struct uv_events *uv_events_find(struct fs *fs, uint64_t id);
+void uv_events_get(struct uv_events *events);
+void uv_events_put(struct uv_events *events);
+void uv_events_add(struct uv_events *events, struct uobj *obj, uint64_t element, uint32_t type);
+/* An object goes: its events with it. */
+void uv_events_drop(struct uv_events *events, const struct uobj *obj);
+/* No more events come: readers get EIO when they have read what there is. */
+void uv_events_close(struct uv_events *events);
+extern const struct file_ops uv_events_ops;
+
+/* --- commands (uverbs.c) --- */
+
+struct uv_cmd;
+
+struct uv_method {
+	uint8_t cmd;
+	bool ex;
+	bool driver;		/* request and response have a part for the driver */
+	bool no_context;	/* allowed before GET_CONTEXT */
+	uint16_t req, resp;	/* bytes at least; req without the header, with `response` */
+	void (*prep)(struct uv_cmd *cmd);	/* helper: sets cmd->err */
+	int (*run)(struct uv_cmd *cmd);		/* 0 or -errno */
+};
+const struct uv_method *uv_method(uint32_t cmd, bool ex);	/* NULL: none */
+
+/* A command on its way. */
+struct uv_cmd {
+	struct uv_cmd *prev, *next;
+	struct job job;
+	struct ev_timer patience;
+	struct uverbs_file *uf;
+	struct fs_req *req;
+	const struct uv_method *method;
+	size_t count;			/* what write() returns */
+	const void *in, *drv_in;	/* the request; its driver part */
+	size_t in_len, drv_in_len;
+	uint64_t response;		/* in the client's memory; 0: none */
+	size_t out_len, drv_out_len;	/* room there */
+	uint8_t *out, *drv_out;		/* the answer, zeroed; NULL: no room */
+	size_t out_used, drv_out_used;	/* 0 of both: nothing goes back */
+	int err;
+	int result;			/* -errno that goes with an answer (POST_SEND); else 0 */
+	/* what prep() found */
+	struct uv_range range;
+	uint64_t fd_id;			/* of a descriptor of an event file */
+	struct stat fd_stat;
+	/* what to take back when the answer doesn't arrive */
+	struct uobj *made;
+	struct uv_events *made_events;
+	bool made_context;
+	/* a second place to write to (MODIFY_SRQ) */
+	uint64_t also_at;
+	struct mminfo also;
+};
+/* Copy a request of `size` bytes at most that the struct has; the rest is 0. */
+void uv_request(const struct uv_cmd *cmd, void *req, size_t size);
+/* An extended request: -EOPNOTSUPP when what is beyond `size` isn't 0. */
+int uv_request_ex(const struct uv_cmd *cmd, void *req, size_t size);
+void uv_respond(struct uv_cmd *cmd, const void *resp, size_t size);
+void uv_respond_driver(struct uv_cmd *cmd, const void *resp, size_t size);
+
+struct uverbs_file {
+	struct uverbs_file *prev, *next;	/* of fs->uverbs */
+	struct file *file;
+	struct ibfs_device *dev;	/* NULL: gone */
+	char name[20];
+	uint32_t node;			/* the front end's number of the file */
+	bool context;
+	struct uv_space *space;
+	struct uv_events *async;
+	struct uv_cmd *cmds;		/* that wait */
+	struct uobj **objs;		/* by handle */
+	uint32_t num_objs;
+};
+
+static inline const struct verbs_ops *uv_verbs(const struct uverbs_file *uf)
+{
+	return uf->dev->ops->verbs;
+}
+
+/* --- commands' functions, by file --- */
+
+int uv_get_context(struct uv_cmd *cmd);
+int uv_query_device(struct uv_cmd *cmd);
+int uv_ex_query_device(struct uv_cmd *cmd);
+int uv_query_port(struct uv_cmd *cmd);
+
+int uv_alloc_pd(struct uv_cmd *cmd);
+int uv_dealloc_pd(struct uv_cmd *cmd);
+void uv_prep_reg_mr(struct uv_cmd *cmd);
+int uv_reg_mr(struct uv_cmd *cmd);
+void uv_prep_rereg_mr(struct uv_cmd *cmd);
+int uv_rereg_mr(struct uv_cmd *cmd);
+int uv_dereg_mr(struct uv_cmd *cmd);
+int uv_alloc_mw(struct uv_cmd *cmd);
+int uv_dealloc_mw(struct uv_cmd *cmd);
+int uv_create_ah(struct uv_cmd *cmd);
+int uv_destroy_ah(struct uv_cmd *cmd);
+void uv_prep_open_xrcd(struct uv_cmd *cmd);
+int uv_open_xrcd(struct uv_cmd *cmd);
+int uv_close_xrcd(struct uv_cmd *cmd);
+void uv_xrcd_put(struct fs *fs, struct uv_xrcd *xrcd);
+
+int uv_create_comp_channel(struct uv_cmd *cmd);
+void uv_prep_create_cq(struct uv_cmd *cmd);
+int uv_create_cq(struct uv_cmd *cmd);
+void uv_prep_ex_create_cq(struct uv_cmd *cmd);
+int uv_ex_create_cq(struct uv_cmd *cmd);
+int uv_resize_cq(struct uv_cmd *cmd);
+int uv_ex_modify_cq(struct uv_cmd *cmd);
+int uv_poll_cq(struct uv_cmd *cmd);
+int uv_req_notify_cq(struct uv_cmd *cmd);
+int uv_destroy_cq(struct uv_cmd *cmd);
+
+int uv_create_srq(struct uv_cmd *cmd);
+int uv_create_xsrq(struct uv_cmd *cmd);
+int uv_modify_srq(struct uv_cmd *cmd);
+int uv_query_srq(struct uv_cmd *cmd);
+int uv_destroy_srq(struct uv_cmd *cmd);
+
+int uv_create_qp(struct uv_cmd *cmd);
+int uv_ex_create_qp(struct uv_cmd *cmd);
+int uv_open_qp(struct uv_cmd *cmd);
+int uv_query_qp(struct uv_cmd *cmd);
+int uv_modify_qp(struct uv_cmd *cmd);
+int uv_ex_modify_qp(struct uv_cmd *cmd);
+int uv_destroy_qp(struct uv_cmd *cmd);
+int uv_attach_mcast(struct uv_cmd *cmd);
+int uv_detach_mcast(struct uv_cmd *cmd);
+
+int uv_post_send(struct uv_cmd *cmd);
+int uv_post_recv(struct uv_cmd *cmd);
+int uv_post_srq_recv(struct uv_cmd *cmd);
+
+/* uverbs_pd.c, uverbs_qp.c: an address as libibverbs has it, and back. */
+void uv_ah_attr(const struct ib_uverbs_ah_attr *from, struct ibv_ah_attr *to);
+
+/* Where a ring is, for mmap(); 0 or -errno. */
+void uv_mminfo(const struct ibfs_ring *ring, struct mminfo *info);
+/* An object's asynchronous event, from the engine. */
+void uv_obj_event(struct verbs_client *client, enum ibv_event_type event);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Event files of uverbs: one for a context's asynchronous events, and the
+ * completion channels. Where the kernel answers a command with a descriptor,
+ * the answer is a name in dev/infiniband/ev, whose file the command's sender
+ * opens. A read takes one event. Kernel: ib_uverbs_event_read().
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "fs/rows.h"
+#include "fs/uverbs.h"
+
+#define EVENTS_MAX	65536		/* of a file that nobody reads */
+
+static void event_free(struct uv_events *events, struct uv_event *event)
+{
+	DL_DELETE(events->queue, event);
+	events->count--;
+	free(event);
+}
+
+struct uv_events *uv_events_find(struct fs *fs, uint64_t id)
+{
+	struct uv_events *events;
+
+	DL_SEARCH_SCALAR(fs->uv_events, events, id, id);
+	return events;
+}
+
+struct uv_events *uv_events_new(struct uverbs_file *uf, const struct fs_cred *cred, bool async)
+{
+	struct fs *fs = uf->file->ibfs->fs;
+	struct uv_events *events = calloc(1, sizeof(*events));
+
+	if (!events)
+		return NULL;
+	events->refs = 1;
+	events->id = ev_id(fs);
+	events->async = async;
+	events->uf = uf;
+	events->owner = *cred;
+	events->fs = fs;
+	DL_APPEND(fs->uv_events, events);
+	return events;
+}
+
+void uv_events_get(struct uv_events *events)
+{
+	events->refs++;
+}
+
+void uv_events_put(struct uv_events *events)
+{
+	struct uv_event *event, *tmp;
+
+	if (--events->refs)
+		return;
+	DL_FOREACH_SAFE(events->queue, event, tmp)
+		event_free(events, event);
+	DL_DELETE(events->fs->uv_events, events);
+	free(events);
+}
+
+static size_t record_size(const struct uv_events *events)
+{
+	return events->async ? sizeof(struct ib_uverbs_async_event_desc) :
+			       sizeof(struct ib_uverbs_comp_event_desc);
+}
+
+/* The first event, taken: its record, and counted for the object's destroyer. */
+static void take(struct uv_events *events, void *buf)
+{
+	struct uv_event *event = events->queue;
+
+	if (events->async) {
+		struct ib_uverbs_async_event_desc desc = {
+			.element = event->element, .event_type = event->type,
+		};
+
+		memcpy(buf, &desc, sizeof(desc));
+		if (event->obj)
+			event->obj->async_read++;
+	} else {
+		struct ib_uverbs_comp_event_desc desc = { .cq_handle = event->element };
+
+		memcpy(buf, &desc, sizeof(desc));
+		event->obj->comp_read++;
+	}
+	event_free(events, event);
+}
+
+static void serve(struct uv_events *events)
+{
+	uint8_t buf[sizeof(struct ib_uverbs_async_event_desc)];
+	size_t len = record_size(events);
+	struct fs_req *req;
+
+	while (events->queue && (req = waitq_take(&events->readers))) {
+		if (req->size < len) {
+			fs_reply(req, -EINVAL, NULL, 0);
+			continue;
+		}
+		take(events, buf);
+		fs_reply(req, (ssize_t)len, buf, len);
+	}
+	if (events->file && (events->queue || events->closed))
+		fs_wake(events->file);
+}
+
+void uv_events_add(struct uv_events *events, struct uobj *obj, uint64_t element, uint32_t type)
+{
+	struct uv_event *event;
+
+	/* Nobody can read them: not opened yet is another matter. */
+	if (events->closed || (events->opened && !events->file))
+		return;
+	event = events->count < EVENTS_MAX ? calloc(1, sizeof(*event)) : NULL;
+	if (!event)
+		return;
+	event->obj = obj;
+	event->element = element;
+	event->type = type;
+	DL_APPEND(events->queue, event);
+	events->count++;
+	serve(events);
+}
+
+void uv_events_drop(struct uv_events *events, const struct uobj *obj)
+{
+	struct uv_event *event, *tmp;
+
+	DL_FOREACH_SAFE(events->queue, event, tmp) {
+		if (event->obj != obj)
+			continue;
+		event_free(events, event);
+	}
+}
+
+void uv_events_close(struct uv_events *events)
+{
+	events->closed = true;
+	events->uf = NULL;
+	waitq_fail(&events->readers, -EIO);
+	if (events->file)
+		fs_wake(events->file);
+}
+
+/* --- the file --- */
+
+static ssize_t events_open(struct file *file, struct fs_req *req)
+{
+	struct uv_events *events = uv_events_find(req->ibfs->fs, file->path.idx);
+
+	if (!events)
+		return -ENOENT;
+	if (events->opened)
+		return -EBUSY;
+	events->opened = true;
+	events->file = file;
+	file->priv = events;
+	file->hints |= FILE_STREAM;
+	uv_events_get(events);
+	return 0;
+}
+
+static void events_release(struct file *file)
+{
+	struct uv_events *events = file->priv;
+	struct uv_event *event, *tmp;
+
+	if (!events)
+		return;
+	waitq_fail(&events->readers, -EINTR);
+	DL_FOREACH_SAFE(events->queue, event, tmp)
+		event_free(events, event);
+	events->file = NULL;
+	uv_events_put(events);
+}
+
+static ssize_t events_read(struct file *file, struct fs_req *req, void *buf, size_t size, off_t off)
+{
+	struct uv_events *events = file->priv;
+	size_t len = record_size(events);
+
+	(void)off;
+	if (!events->queue) {
+		if (events->closed)
+			return -EIO;
+		if (file->flags & O_NONBLOCK)
+			return -EAGAIN;
+		req->size = size;
+		return waitq_add(&events->readers, req);
+	}
+	if (size < len)
+		return -EINVAL;
+	take(events, buf);
+	return (ssize_t)len;
+}
+
+static unsigned int events_poll(struct file *file)
+{
+	const struct uv_events *events = file->priv;
+
+	if (events->queue)
+		return POLLIN | POLLRDNORM;
+	return events->closed ? POLLERR : 0;
+}
+
+const struct file_ops uv_events_ops = {
+	.open = events_open,
+	.release = events_release,
+	.read = events_read,
+	.poll = events_poll,
+};
+
+int uv_events_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
+{
+	const struct uv_events *events = uv_events_find(ibfs->fs, path.idx);
+
+	if (!events)
+		return -ENOENT;
+	st->st_size = 0;
+	st->st_uid = events->owner.uid;
+	st->st_gid = events->owner.gid;
+	return 0;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Handles of a uverbs file: indices of its own table, the lowest free one
+ * first, all types in one table as the kernel has them; and how objects end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "fs/uverbs.h"
+
+static int handle_alloc(struct uverbs_file *uf, struct uobj *obj)
+{
+	struct uobj **objs;
+	uint32_t n, size;
+
+	for (n = 0; n < uf->num_objs && uf->objs[n]; n++)
+		;
+	if (n == uf->num_objs) {
+		size = n ? 2 * n : 16;
+		objs = realloc(uf->objs, size * sizeof(struct uobj *));
+		if (!objs)
+			return -ENOMEM;
+		memset(objs + n, 0, (size - n) * sizeof(struct uobj *));
+		uf->objs = objs;
+		uf->num_objs = size;
+	}
+	uf->objs[n] = obj;
+	obj->handle = n;
+	return 0;
+}
+
+struct uobj *uobj_new(struct uverbs_file *uf, enum uobj_type type)
+{
+	struct uobj *obj = calloc(1, sizeof(*obj));
+
+	if (!obj)
+		return NULL;
+	obj->uf = uf;
+	obj->type = type;
+	obj->client.event = uv_obj_event;
+	obj->client.rings = &uf->space->rings;
+	if (!handle_alloc(uf, obj))
+		return obj;
+	free(obj);
+	return NULL;
+}
+
+struct uobj *uobj_get(struct uverbs_file *uf, uint32_t handle, enum uobj_type type)
+{
+	struct uobj *obj = handle < uf->num_objs ? uf->objs[handle] : NULL;
+
+	return obj && obj->live && obj->type == type ? obj : NULL;
+}
+
+void uobj_free(struct uobj *obj)
+{
+	struct uv_group *group, *tmp;
+
+	obj->uf->objs[obj->handle] = NULL;
+	if (obj->uf->async)
+		uv_events_drop(obj->uf->async, obj);
+	if (obj->channel) {
+		uv_events_drop(obj->channel, obj);
+		uv_events_put(obj->channel);
+	}
+	if (obj->pin)
+		uv_unpin(obj->uf->file->ibfs->fs, obj->pin, obj->pinned);
+	DL_FOREACH_SAFE(obj->groups, group, tmp)
+		free(group);
+	free(obj);
+}
+
+static int destroy_object(struct uobj *obj)
+{
+	const struct verbs_ops *verbs = uv_verbs(obj->uf);
+
+	switch (obj->type) {
+	case UOBJ_QP:
+		return verbs->destroy_qp(obj->qp, &obj->client);
+	case UOBJ_SRQ:
+		return verbs->destroy_srq(obj->srq);
+	case UOBJ_CQ:
+		return verbs->destroy_cq(obj->cq);
+	case UOBJ_AH:
+		verbs->destroy_ah(obj->ah);
+		return 0;
+	case UOBJ_MW:
+		return verbs->dealloc_mw(obj->mw);
+	case UOBJ_MR:
+		return verbs->dereg_mr(obj->mr);
+	case UOBJ_XRCD:
+		if (obj->xrcd->refs == 1 && verbs->dealloc_xrcd(obj->xrcd->xrcd))
+			return -EBUSY;
+		uv_xrcd_put(obj->uf->file->ibfs->fs, obj->xrcd);
+		return 0;
+	default:
+		return verbs->dealloc_pd(obj->pd);
+	}
+}
+
+int uobj_destroy(struct uobj *obj)
+{
+	int err = obj->groups ? -EBUSY : destroy_object(obj);
+
+	if (!err)
+		uobj_free(obj);
+	return err;
+}
+
+static void detach_all(struct uobj *obj)
+{
+	struct uv_group *group, *tmp;
+
+	DL_FOREACH_SAFE(obj->groups, group, tmp) {
+		uv_verbs(obj->uf)->detach_mcast(obj->qp, &group->gid, group->lid);
+		DL_DELETE(obj->groups, group);
+		free(group);
+	}
+}
+
+/* In reverse of dependence: nothing that is destroyed has users any more. */
+void uobj_destroy_all(struct uverbs_file *uf)
+{
+	for (unsigned int type = 0; type < UOBJ_TYPES; type++) {
+		for (uint32_t i = 0; i < uf->num_objs; i++) {
+			if (!uf->objs[i] || uf->objs[i]->type != type)
+				continue;
+			detach_all(uf->objs[i]);
+			uobj_destroy(uf->objs[i]);
+		}
+	}
+}

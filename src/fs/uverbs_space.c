@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The memory of an open uverbs file: a memfd that grows as rings are made, and
+ * that the client maps through the file. What a ring leaves is emptied and
+ * given to the next one; it never serves another file, since a client's
+ * mappings outlive its descriptors.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "fs/uverbs.h"
+
+#define SPACE_MAX	(4ULL << 30)
+
+struct uv_hole {
+	struct uv_hole *prev, *next;
+	uint64_t off, size;
+};
+
+static int space_grow(struct uv_space *space, uint64_t size, uint64_t *off)
+{
+	if (size > SPACE_MAX - space->size || ftruncate(space->rings.fd, space->size + size))
+		return -ENOMEM;
+	*off = space->size;
+	space->size += size;
+	return 0;
+}
+
+static int space_alloc(struct ring_space *rings, size_t size, uint64_t *off)
+{
+	struct uv_space *space = (struct uv_space *)rings;
+	struct uv_hole *hole;
+
+	DL_FOREACH(space->holes, hole)
+		if (hole->size >= size)
+			break;
+	if (!hole)
+		return space_grow(space, size, off);
+	*off = hole->off;
+	hole->off += size;
+	hole->size -= size;
+	/* What a client wrote to it meanwhile isn't the new ring's. */
+	fallocate(rings->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, *off, size);
+	if (!hole->size) {
+		DL_DELETE(space->holes, hole);
+		free(hole);
+	}
+	return 0;
+}
+
+static void hole_join(struct uv_space *space, struct uv_hole *hole, struct uv_hole *after)
+{
+	if (!hole || !after || hole->off + hole->size != after->off)
+		return;
+	hole->size += after->size;
+	DL_DELETE(space->holes, after);
+	free(after);
+}
+
+static void space_free(struct ring_space *rings, uint64_t off, size_t size)
+{
+	struct uv_space *space = (struct uv_space *)rings;
+	struct uv_hole *next, *hole = malloc(sizeof(*hole));
+
+	fallocate(rings->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off, size);
+	if (!hole)
+		return;
+	hole->off = off;
+	hole->size = size;
+	DL_FOREACH(space->holes, next)
+		if (next->off > off)
+			break;
+	if (next)
+		DL_PREPEND_ELEM(space->holes, next, hole);
+	else
+		DL_APPEND(space->holes, hole);
+	hole_join(space, hole, hole->next);
+	if (hole != space->holes)
+		hole_join(space, hole->prev, hole);
+}
+
+struct uv_space *uv_space_new(void)
+{
+	struct uv_space *space = calloc(1, sizeof(*space));
+
+	if (!space)
+		return NULL;
+	space->rings.alloc = space_alloc;
+	space->rings.free = space_free;
+	space->rings.fd = memfd_create("ibfs-uverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (space->rings.fd >= 0 && !fcntl(space->rings.fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		return space;
+	uv_space_free(space);
+	return NULL;
+}
+
+void uv_space_free(struct uv_space *space)
+{
+	struct uv_hole *hole, *tmp;
+
+	DL_FOREACH_SAFE(space->holes, hole, tmp)
+		free(hole);
+	if (space->rings.fd >= 0)
+		close(space->rings.fd);
+	free(space);
+}

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The uverbs file: programs of Debian, unmodified, and a client without libibverbs.
+load helpers
+
+setup_file()
+{
+	start_ibfs
+}
+
+teardown_file() { stop_ibfs; }
+
+port() { echo $((20000 + BATS_TEST_NUMBER * 10 + RANDOM % 10000)); }
+
+# pair COMMAND [OPTIONS...]: its server on rxe0, its client on rxe1, both successful.
+pair()
+{
+	local port
+	port=$(port)
+	need_tool "$1"
+	ib timeout 60 "$1" -d rxe0 -p "$port" "${@:2}" > "$BATS_TEST_TMPDIR/server" 2>&1 3>&- &
+	local server=$!
+	wait_for listens "$port"
+	run ib timeout 60 "$1" -d rxe1 -p "$port" "${@:2}" localhost
+	wait "$server" || fail "server:" "$(cat "$BATS_TEST_TMPDIR/server")"
+	assert_status 0
+}
+listens() { ss -ltn 2>/dev/null | grep -q ":$1 " || grep -qi ":$(printf %04X "$1") .* 0A " /proc/net/tcp /proc/net/tcp6; }
+
+@test "uverbs: a client without libibverbs, also with hostile input" {
+	need_root
+	ctest uverbs_raw "$MNT"
+}
+
+@test "ibv_devices and ibv_devinfo list the tree's devices" {
+	need_root; need_tool ibv_devices; need_unshare
+	run -0 ib ibv_devices
+	assert_line 'rxe0'
+	assert_line 'rxe1'
+	run -0 ib ibv_devinfo -v
+	assert_line 'state:[[:space:]]*PORT_ACTIVE'
+	assert_line 'link_layer:[[:space:]]*InfiniBand'
+	refute_line 'Failed'
+}
+
+@test "ibv_rc_pingpong" { need_root; need_unshare; pair ibv_rc_pingpong -c -n 100; }
+@test "ibv_rc_pingpong with events" { need_root; need_unshare; pair ibv_rc_pingpong -e -n 100; }
+@test "ibv_rc_pingpong of 1 MiB" { need_root; need_unshare; pair ibv_rc_pingpong -c -n 5 -s 1048576; }
+@test "ibv_rc_pingpong by GID" { need_root; need_unshare; pair ibv_rc_pingpong -g 0 -c -n 50; }
+@test "ibv_uc_pingpong" { need_root; need_unshare; pair ibv_uc_pingpong -n 100; }
+@test "ibv_ud_pingpong" { need_root; need_unshare; pair ibv_ud_pingpong -n 100; }
+@test "ibv_ud_pingpong with events" { need_root; need_unshare; pair ibv_ud_pingpong -e -n 100; }
+@test "ibv_srq_pingpong" { need_root; need_unshare; pair ibv_srq_pingpong -n 100; }
+@test "ibv_srq_pingpong with events" { need_root; need_unshare; pair ibv_srq_pingpong -e -n 100; }
+
+@test "perftest: send, write, read and atomics" {
+	need_root; need_unshare
+	pair ib_send_lat -n 50
+	pair ib_write_bw -n 20
+	pair ib_read_lat -n 20
+	pair ib_atomic_lat -n 20
+}
+
+@test "a client that is killed leaves nothing behind" {
+	need_root; need_unshare; need_tool ibv_rc_pingpong
+	"$BUILD/ibfs-run" -m "$MNT" ibv_rc_pingpong -d rxe0 -p 19999 >/dev/null 2>&1 3>&- &
+	local pid=$!
+	wait_for listens 19999
+	kill -9 "$pid"
+	wait_for fds_are "$IBFS_FDS"
+}

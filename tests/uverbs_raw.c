@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * uverbs without libibverbs: commands written straight from
+ * <rdma/ib_user_verbs.h>, rings mapped through the file, answers and errors as
+ * the kernel has them. uverbs_raw MOUNTPOINT
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_rxe.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int failed;
+
+#define CHECK(cond) \
+	do { \
+		if (!(cond)) { \
+			printf("%d: %s (errno %d)\n", __LINE__, #cond, errno); \
+			failed = 1; \
+		} \
+	} while (0)
+
+static const char *mnt;
+
+/* A command with its header: 0 or -errno. */
+static int command(int fd, uint32_t cmd, void *req, size_t size, size_t out)
+{
+	struct ib_uverbs_cmd_hdr hdr = {
+		.command = cmd, .in_words = (uint16_t)((size + 8) / 4), .out_words = (uint16_t)(out / 4),
+	};
+	uint8_t buf[1024];
+	ssize_t n;
+
+	memcpy(buf, &hdr, sizeof(hdr));
+	memcpy(buf + sizeof(hdr), req, size);
+	n = write(fd, buf, size + sizeof(hdr));
+	return n == (ssize_t)(size + sizeof(hdr)) ? 0 : n < 0 ? -errno : -EPROTO;
+}
+
+#define CALL(fd, cmd, req, resp) ({ \
+	memset(&(resp), 0, sizeof(resp)); \
+	(req).response = (uintptr_t)&(resp); \
+	command(fd, IB_USER_VERBS_CMD_##cmd, &(req), sizeof(req), sizeof(resp)); })
+#define TELL(fd, cmd, req) command(fd, IB_USER_VERBS_CMD_##cmd, &(req), sizeof(req), 0)
+
+static int open_file(const char *name)
+{
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", mnt, name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		perror(path);
+		exit(1);
+	}
+	return fd;
+}
+
+static int open_event(uint32_t id, int flags)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/dev/infiniband/ev/%u", mnt, id);
+	return open(path, O_RDONLY | O_CLOEXEC | flags);
+}
+
+static int open_context(const char *name)
+{
+	struct ib_uverbs_get_context_resp resp;
+	struct ib_uverbs_get_context req;
+	int fd = open_file(name);
+
+	CHECK(CALL(fd, GET_CONTEXT, req, resp) == 0);
+	CHECK(resp.num_comp_vectors == 1);
+	return fd;
+}
+
+/* --- errors of headers and pointers --- */
+
+static void test_headers(void)
+{
+	struct ib_uverbs_query_port port = { .port_num = 1 };
+	struct ib_uverbs_alloc_pd_resp pd_resp;
+	struct ib_uverbs_query_port_resp resp;
+	struct ib_uverbs_alloc_pd pd;
+	struct ib_uverbs_cmd_hdr hdr = { 0 };
+	struct ib_uverbs_dealloc_pd dealloc;
+	struct ib_uverbs_get_context_resp ctx_resp;
+	struct ib_uverbs_get_context ctx;
+	int fd = open_file("rxe0/uverbs");
+	char big[64] = { 0 };
+
+	/* Nothing before the context; no second one. */
+	CHECK(CALL(fd, ALLOC_PD, pd, pd_resp) == -EINVAL);
+	CHECK(CALL(fd, GET_CONTEXT, ctx, ctx_resp) == 0);
+	CHECK(CALL(fd, GET_CONTEXT, ctx, ctx_resp) == -EINVAL);
+
+	CHECK(write(fd, &hdr, 4) < 0 && errno == EINVAL);
+	hdr.command = IB_USER_VERBS_CMD_ALLOC_PD;
+	hdr.in_words = 2;
+	CHECK(write(fd, &hdr, 8) < 0 && errno == ENOSPC);	/* no request behind it */
+	hdr.in_words = 1000;
+	CHECK(write(fd, &hdr, 8) < 0 && errno == EINVAL);	/* not as long as it says */
+	hdr = (struct ib_uverbs_cmd_hdr){ .command = 0x12345, .in_words = 2 };
+	CHECK(write(fd, &hdr, 8) < 0 && errno == EINVAL);
+	hdr.command = 200;
+	CHECK(write(fd, &hdr, 8) < 0 && errno == EOPNOTSUPP);
+	hdr.command = 0x80000000u | 99;
+	CHECK(write(fd, &hdr, 8) < 0 && errno == EOPNOTSUPP);
+	hdr.command = IB_USER_VERBS_EX_CMD_QUERY_DEVICE | 0x80000000u;
+	CHECK(write(fd, &hdr, 8) < 0 && errno == EINVAL);
+	memcpy(big, &hdr, 8);
+	CHECK(write(fd, big, 64) < 0 && errno == EINVAL);
+
+	CHECK(CALL(fd, QUERY_PORT, port, resp) == 0);
+	CHECK(resp.lid && resp.state == IBV_PORT_ACTIVE);
+	CHECK(command(fd, IB_USER_VERBS_CMD_QUERY_PORT, &port, sizeof(port), 4) == -ENOSPC);
+	port.port_num = 2;
+	CHECK(CALL(fd, QUERY_PORT, port, resp) == -EINVAL);
+
+	/* An answer that can't be written undoes the command. */
+	CHECK(CALL(fd, ALLOC_PD, pd, pd_resp) == 0);
+	dealloc.pd_handle = pd_resp.pd_handle;
+	CHECK(TELL(fd, DEALLOC_PD, dealloc) == 0);
+	pd.response = 8;
+	CHECK(command(fd, IB_USER_VERBS_CMD_ALLOC_PD, &pd, sizeof(pd), sizeof(pd_resp)) == -EFAULT);
+	CHECK(TELL(fd, DEALLOC_PD, dealloc) == -ENOENT);
+	close(fd);
+}
+
+/* --- one QP that talks to itself --- */
+
+struct qp {
+	int fd;
+	uint32_t pd, cq, qp, qpn, mr, lkey, rkey;
+	struct rxe_queue_buf *sq, *rq, *ring;
+	size_t sq_size;
+	uint8_t *mem;
+};
+
+static void *map(int fd, const struct mminfo *mi)
+{
+	void *p = mmap(NULL, mi->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)mi->offset);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+static void make_mr(struct qp *q)
+{
+	struct ib_uverbs_reg_mr_resp resp;
+	struct ib_uverbs_reg_mr req;
+
+	q->mem = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	req = (struct ib_uverbs_reg_mr){
+		.start = (uintptr_t)q->mem, .length = 8192, .hca_va = (uintptr_t)q->mem,
+		.pd_handle = q->pd, .access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+	};
+	CHECK(CALL(q->fd, REG_MR, req, resp) == 0);
+	q->mr = resp.mr_handle;
+	q->lkey = resp.lkey;
+	q->rkey = resp.rkey;
+}
+
+static void make_qp(struct qp *q, int32_t channel)
+{
+	struct ib_uverbs_alloc_pd_resp pd_resp;
+	struct ib_uverbs_alloc_pd pd;
+	struct ib_uverbs_create_cq cq = { .user_handle = 77, .cqe = 16, .comp_channel = channel };
+	struct { struct ib_uverbs_create_cq_resp core; struct rxe_create_cq_resp drv; } cq_resp;
+	struct ib_uverbs_create_qp qp = {
+		.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1,
+		.sq_sig_all = 1, .qp_type = IBV_QPT_RC,
+	};
+	struct { struct ib_uverbs_create_qp_resp core; struct rxe_create_qp_resp drv; } qp_resp;
+
+	CHECK(CALL(q->fd, ALLOC_PD, pd, pd_resp) == 0);
+	q->pd = pd_resp.pd_handle;
+	CHECK(CALL(q->fd, CREATE_CQ, cq, cq_resp) == 0);
+	q->cq = cq_resp.core.cq_handle;
+	q->ring = map(q->fd, &cq_resp.drv.mi);
+	qp.pd_handle = q->pd;
+	qp.send_cq_handle = qp.recv_cq_handle = q->cq;
+	CHECK(CALL(q->fd, CREATE_QP, qp, qp_resp) == 0);
+	q->qp = qp_resp.core.qp_handle;
+	q->qpn = qp_resp.core.qpn;
+	q->sq = map(q->fd, &qp_resp.drv.sq_mi);
+	q->rq = map(q->fd, &qp_resp.drv.rq_mi);
+	q->sq_size = qp_resp.drv.sq_mi.size;
+	make_mr(q);
+}
+
+static uint16_t own_lid(int fd)
+{
+	struct ib_uverbs_query_port req = { .port_num = 1 };
+	struct ib_uverbs_query_port_resp resp;
+
+	CHECK(CALL(fd, QUERY_PORT, req, resp) == 0);
+	return resp.lid;
+}
+
+static void connect_qp(struct qp *q)
+{
+	struct ib_uverbs_modify_qp req = {
+		.qp_handle = q->qp, .qp_state = IBV_QPS_INIT, .port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.attr_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+		.dest = { .dlid = own_lid(q->fd), .port_num = 1 },
+		.path_mtu = IBV_MTU_4096, .dest_qp_num = q->qpn, .max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1,
+	};
+
+	CHECK(TELL(q->fd, MODIFY_QP, req) == 0);
+	req.qp_state = IBV_QPS_RTR;
+	req.attr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	CHECK(TELL(q->fd, MODIFY_QP, req) == 0);
+	req.qp_state = IBV_QPS_RTS;
+	req.attr_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+	CHECK(TELL(q->fd, MODIFY_QP, req) == 0);
+}
+
+static int doorbell(struct qp *q)
+{
+	struct ib_uverbs_post_send req = { .qp_handle = q->qp, .wqe_size = sizeof(struct ib_uverbs_send_wr) };
+
+	return TELL(q->fd, POST_SEND, req) == -ENOSPC ?
+	       ({ uint32_t bad; req.response = (uintptr_t)&bad;
+		  command(q->fd, IB_USER_VERBS_CMD_POST_SEND, &req, sizeof(req), 4); }) : -EPROTO;
+}
+
+static void *slot(struct rxe_queue_buf *ring, uint32_t index)
+{
+	return ring->data + ((size_t)(index & ring->index_mask) << ring->log2_elem_size);
+}
+
+static void produce(struct rxe_queue_buf *ring)
+{
+	__atomic_store_n(&ring->producer_index, (ring->producer_index + 1) & ring->index_mask,
+			 __ATOMIC_RELEASE);
+}
+
+static void ring_write(struct qp *q, uint64_t raddr, uint32_t rkey)
+{
+	struct rxe_send_wqe *wqe = slot(q->sq, q->sq->producer_index);
+
+	memset(wqe, 0, sizeof(*wqe));
+	wqe->wr.wr_id = 5;
+	wqe->wr.opcode = IB_UVERBS_WR_RDMA_WRITE;
+	wqe->wr.send_flags = IBV_SEND_SIGNALED;
+	wqe->wr.wr.rdma.remote_addr = raddr;
+	wqe->wr.wr.rdma.rkey = rkey;
+	wqe->dma.length = wqe->dma.resid = 100;
+	wqe->dma.num_sge = 1;
+	wqe->dma.sge[0] = (struct rxe_sge){ (uintptr_t)q->mem, 100, q->lkey };
+	produce(q->sq);
+}
+
+static int poll_ring(struct qp *q)
+{
+	for (int i = 0; i < 5000; i++) {
+		if (__atomic_load_n(&q->ring->producer_index, __ATOMIC_ACQUIRE) !=
+		    q->ring->consumer_index) {
+			const struct ib_uverbs_wc *wc = slot(q->ring, q->ring->consumer_index);
+			int status = (int)wc->status;
+
+			CHECK(wc->wr_id == 5);
+			q->ring->consumer_index = (q->ring->consumer_index + 1) & q->ring->index_mask;
+			return status;
+		}
+		usleep(1000);
+	}
+	return -ETIMEDOUT;
+}
+
+static void test_data(void)
+{
+	struct qp q = { .fd = open_context("dev/infiniband/uverbs0") };
+
+	make_qp(&q, -1);
+	CHECK(doorbell(&q) == -EINVAL);		/* not in a state that sends */
+	connect_qp(&q);
+	memset(q.mem, 0x5a, 100);
+	ring_write(&q, (uintptr_t)q.mem + 4096, q.rkey);
+	CHECK(doorbell(&q) == 0);
+	CHECK(poll_ring(&q) == IBV_WC_SUCCESS);
+	CHECK(!memcmp(q.mem, q.mem + 4096, 100));
+
+	/* The memory goes while it is registered: an error completion. */
+	munmap(q.mem, 8192);
+	ring_write(&q, (uintptr_t)q.mem + 4096, q.rkey);
+	CHECK(doorbell(&q) == 0);
+	CHECK(poll_ring(&q) > 0);
+	close(q.fd);
+}
+
+/* Numbers in the rings that no sane program writes: the daemon lives. */
+static void test_hostile_rings(void)
+{
+	static const uint32_t values[] = { 0, 1, 0xffffffff, 0x80000000, 12345 };
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		struct qp q = { .fd = open_context("rxe0/uverbs") };
+
+		make_qp(&q, -1);
+		connect_qp(&q);
+		memset(q.sq->data, 0xff, q.sq_size - sizeof(*q.sq));
+		memset(q.ring, (int)values[i], sizeof(*q.ring));
+		q.sq->index_mask = q.rq->index_mask = values[i];
+		q.sq->log2_elem_size = values[i];
+		q.sq->consumer_index = q.rq->producer_index = values[i];
+		q.sq->producer_index = values[i];
+		CHECK(doorbell(&q) == 0);
+		doorbell(&q);
+		close(q.fd);
+	}
+}
+
+/* --- handles are the opener's own; nothing that is used goes --- */
+
+static void test_handles(void)
+{
+	struct ib_uverbs_destroy_cq_resp cq_resp;
+	struct ib_uverbs_destroy_qp_resp qp_resp;
+	struct ib_uverbs_dealloc_pd pd;
+	struct ib_uverbs_destroy_cq cq;
+	struct ib_uverbs_destroy_qp qp;
+	struct ib_uverbs_dereg_mr mr;
+	struct qp q = { .fd = open_context("rxe0/uverbs") };
+	int other = open_context("rxe0/uverbs");
+
+	make_qp(&q, -1);
+	pd.pd_handle = q.pd;
+	mr.mr_handle = q.mr;
+	cq.cq_handle = q.cq;
+	qp.qp_handle = q.qp;
+	CHECK(TELL(other, DEALLOC_PD, pd) == -ENOENT);
+	CHECK(TELL(other, DEREG_MR, mr) == -ENOENT);
+	CHECK(CALL(other, DESTROY_QP, qp, qp_resp) == -ENOENT);
+	CHECK(TELL(q.fd, DEALLOC_PD, pd) == -EBUSY);
+	CHECK(CALL(q.fd, DESTROY_CQ, cq, cq_resp) == -EBUSY);
+	mr.mr_handle = q.qp;			/* another type */
+	CHECK(TELL(q.fd, DEREG_MR, mr) == -ENOENT);
+	mr.mr_handle = 0xffffffff;
+	CHECK(TELL(q.fd, DEREG_MR, mr) == -ENOENT);
+	CHECK(CALL(q.fd, DESTROY_QP, qp, qp_resp) == 0);
+	CHECK(CALL(q.fd, DESTROY_QP, qp, qp_resp) == -ENOENT);
+	CHECK(CALL(q.fd, DESTROY_CQ, cq, cq_resp) == 0);
+	mr.mr_handle = q.mr;
+	CHECK(TELL(q.fd, DEREG_MR, mr) == 0);
+	CHECK(TELL(q.fd, DEALLOC_PD, pd) == 0);
+	close(other);
+	close(q.fd);
+}
+
+static void test_regions(void)
+{
+	uint8_t *rw = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *ro = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct qp q = { .fd = open_context("rxe0/uverbs") };
+	struct ib_uverbs_reg_mr_resp resp;
+	struct ib_uverbs_reg_mr req = { .length = 4096 };
+
+	make_qp(&q, -1);
+	req.pd_handle = q.pd;
+	req.start = req.hca_va = (uintptr_t)ro;
+	CHECK(CALL(q.fd, REG_MR, req, resp) == 0);
+	req.access_flags = IBV_ACCESS_LOCAL_WRITE;
+	CHECK(CALL(q.fd, REG_MR, req, resp) == -EFAULT);	/* not writable */
+	req.start = req.hca_va = 4096;
+	CHECK(CALL(q.fd, REG_MR, req, resp) == -EFAULT);	/* not mapped */
+	req.start = req.hca_va = (uintptr_t)rw;
+	req.access_flags = IBV_ACCESS_REMOTE_WRITE;
+	CHECK(CALL(q.fd, REG_MR, req, resp) == -EINVAL);	/* without local writing */
+	req.access_flags = IBV_ACCESS_LOCAL_WRITE;
+	req.hca_va = (uintptr_t)rw + 1;
+	CHECK(CALL(q.fd, REG_MR, req, resp) == -EINVAL);	/* elsewhere in the page */
+	req.hca_va = req.start;
+	req.length = UINT64_MAX;
+	CHECK(CALL(q.fd, REG_MR, req, resp) == -EINVAL);
+	req.length = 4096;
+	req.pd_handle = q.qp;
+	CHECK(CALL(q.fd, REG_MR, req, resp) == -EINVAL);	/* not a PD */
+	close(q.fd);
+}
+
+/* --- events --- */
+
+static void test_events(void)
+{
+	struct ib_uverbs_create_comp_channel_resp ch_resp;
+	struct ib_uverbs_req_notify_cq notify;
+	struct ib_uverbs_comp_event_desc desc;
+	struct ib_uverbs_create_comp_channel ch;
+	struct ib_uverbs_create_cq bad = { .cqe = 4 };
+	struct { struct ib_uverbs_create_cq_resp core; struct rxe_create_cq_resp drv; } cq_resp;
+	struct qp q = { .fd = open_context("rxe0/uverbs") };
+	struct pollfd wait = { .events = POLLIN };
+	int other = open_context("rxe0/uverbs");
+
+	CHECK(CALL(q.fd, CREATE_COMP_CHANNEL, ch, ch_resp) == 0);
+	wait.fd = open_event(ch_resp.fd, O_NONBLOCK);
+	CHECK(wait.fd >= 0);
+	CHECK(open_event(ch_resp.fd, 0) < 0 && errno == EBUSY);	/* once */
+	CHECK(read(wait.fd, &desc, sizeof(desc)) < 0 && errno == EAGAIN);
+	bad.comp_channel = wait.fd;
+	CHECK(CALL(other, CREATE_CQ, bad, cq_resp) == -EBADF);		/* another context's */
+	bad.comp_channel = 0;
+	CHECK(CALL(q.fd, CREATE_CQ, bad, cq_resp) == -EBADF);
+	bad.comp_channel = 9999;
+	CHECK(CALL(q.fd, CREATE_CQ, bad, cq_resp) == -EBADF);
+
+	make_qp(&q, wait.fd);
+	connect_qp(&q);
+	notify = (struct ib_uverbs_req_notify_cq){ .cq_handle = q.cq };
+	CHECK(TELL(q.fd, REQ_NOTIFY_CQ, notify) == 0);
+	CHECK(poll(&wait, 1, 0) == 0);
+	ring_write(&q, (uintptr_t)q.mem + 4096, q.rkey);
+	CHECK(doorbell(&q) == 0);
+	CHECK(poll(&wait, 1, 5000) == 1 && wait.revents & POLLIN);
+	CHECK(read(wait.fd, &desc, 4) < 0 && errno == EINVAL);
+	CHECK(read(wait.fd, &desc, sizeof(desc)) == sizeof(desc) && desc.cq_handle == 77);
+	CHECK(poll_ring(&q) == IBV_WC_SUCCESS);
+	close(q.fd);
+	CHECK(read(wait.fd, &desc, sizeof(desc)) < 0 && errno == EIO);
+	close(wait.fd);
+	close(other);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2)
+		return 2;
+	mnt = argv[1];
+	test_headers();
+	test_handles();
+	test_regions();
+	test_data();
+	test_events();
+	test_hostile_rings();
+	return failed;
+}
