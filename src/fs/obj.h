@@ -180,7 +180,6 @@ void obj_wake(struct obj *obj, enum obj_file which);
 int objs_init(struct ibfs *ibfs);
 void objs_exit(struct ibfs *ibfs);
 void objs_device_gone(struct ibfs_device *dev);
-int obj_check(struct ibfs *ibfs, struct path path);
 extern const struct obj_ops *const obj_kinds[OBJ_KINDS];
 /* Open files count; the last of a cloned object ends it. */
 void obj_get(struct obj *obj);

@@ -371,7 +371,7 @@ static int qp_open(struct args *args, struct obj *xrcd, uint32_t qpn)
 
 	if (!xrcd)
 		arg_error(args, EINVAL, "xrcd= is missing");
-	if (args_end(args))
+	if (args_end(args) || !xrcd)
 		return args->err;
 	args_use_device(args, xrcd);
 	obj_client(obj);
