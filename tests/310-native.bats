@@ -50,6 +50,7 @@ qp()
 }
 
 refuses() { ! (echo "$1" >"$2") 2>/dev/null || fail "taken: $1"; }
+# shellcheck disable=SC2053 # a pattern
 wc_is() { local line; line=$(timeout 10 head -1 "cq/$1/wc"); [[ $line == $2 ]] || fail "$line, not $2"; }
 put() { printf %s "$2" | dd of="mr/$1/data" conv=notrunc status=none; }
 got() { [ "$(dd if="mr/$1/data" bs=1 skip="$2" count="${#3}" status=none | tr -d '\0')" = "$3" ]; }
@@ -69,7 +70,7 @@ got() { [ "$(dd if="mr/$1/data" bs=1 skip="$2" count="${#3}" status=none | tr -d
 	echo "write mr=src length=$(stat -c %s /etc/services) raddr=0 rkey=$(cat mr/dst/rkey)" > qp/a/post
 	run head -1 cq/c/wc
 	[ "$output" = "wr_id=1 status=success opcode=rdma_write byte_len=$(stat -c %s /etc/services) qp=a" ]
-	cmp -n $(stat -c %s /etc/services) /etc/services mr/dst/data
+	cmp -n "$(stat -c %s /etc/services)" /etc/services mr/dst/data
 	# The same by hand, from reset on.
 	for q in a b; do echo reset >qp/$q/ctl; done
 	lid=$(sed -n 's/^lid //p' rxe0/1/attr); lid=${lid:-1}
@@ -138,6 +139,7 @@ got() { [ "$(dd if="mr/$1/data" bs=1 skip="$2" count="${#3}" status=none | tr -d
 	wc=$(timeout 10 head -1 cq/c1/wc)
 	[[ $wc == *"status=success opcode=recv byte_len=48 qp=u1 src_qp=$(cat qp/u0/qpn)"* ]]
 	got m1 40 datagram
+	# shellcheck disable=SC2001
 	slid=$(sed 's/.*slid=\([0-9]*\).*/\1/' <<<"$wc")
 	echo "create pd=p1 port=1 slid=$slid sl=0" >ah/back/ctl
 	echo "recv mr=m0 offset=1000 length=1000" >qp/u0/post
@@ -156,7 +158,7 @@ got() { [ "$(dd if="mr/$1/data" bs=1 skip="$2" count="${#3}" status=none | tr -d
 		echo "create qp=u$n gid=$gid" >"mcast/g$n/ctl"
 		echo "recv mr=m$n offset=4096 length=1000" >"qp/u$n/post"
 	done
-	! rmdir qp/u0
+	run ! rmdir qp/u0
 	mkdir ah/h
 	echo "create pd=p0 lid=$(sed -n 's/^lid //p' mcast/g0/status) gid=$gid port=1" >ah/h/ctl
 	echo "send text=all ah=h qkey=0x11 unsignaled" >qp/u0/post
@@ -175,7 +177,7 @@ got() { [ "$(dd if="mr/$1/data" bs=1 skip="$2" count="${#3}" status=none | tr -d
 	echo connect peer=c >qp/a/ctl
 	echo connect peer=d >qp/b/ctl
 	for i in 1 2 3; do echo "recv mr=m1 offset=$((i * 100)) length=100 wr_id=$i" >srq/s/post; done
-	! rmdir srq/s
+	run ! rmdir srq/s
 	echo "send text=one" >qp/a/post
 	wc_is c1 "wr_id=1 *qp=c*"
 	echo "send text=two" >qp/b/post
@@ -209,7 +211,7 @@ got() { [ "$(dd if="mr/$1/data" bs=1 skip="$2" count="${#3}" status=none | tr -d
 	echo "create pd=p1 type=1" >mw/w1/ctl; echo "create pd=p1 type=2" >mw/w2/ctl
 	echo "bind_mw mw=w1 mr=m1 offset=100 length=10 access=remote_write" >qp/b/post
 	wc_is c1 "*status=success opcode=bind_mw*"
-	! rmdir mr/m1
+	run ! rmdir mr/m1
 	echo "write mr=m0 length=10 raddr=100 rkey=$(cat mw/w1/rkey)" >qp/a/post
 	wc_is c0 "*status=success*"
 	echo "bind_mw mw=w2 mr=m1 offset=200 length=10 access=remote_read" >qp/b/post
@@ -278,21 +280,21 @@ got() { [ "$(dd if="mr/$1/data" bs=1 skip="$2" count="${#3}" status=none | tr -d
 @test "mr/N/data keeps its size" {
 	[ "$(stat -c %s mr/m0/data)" = 65536 ]
 	: >mr/m0/data
-	! truncate -s 100 mr/m0/data
+	run ! truncate -s 100 mr/m0/data
 	run dd if=/dev/zero of=mr/m0/data bs=1K count=65 conv=notrunc
 	[[ $output == *"No space left"* ]]
 	[ "$(stat -c %s mr/m0/data)" = 65536 ]
 }
 
 @test "names, numbers, order" {
-	! mkdir qp/17
+	run ! mkdir qp/17
 	run mkdir pd/p0
 	[[ $output == *"File exists"* ]]
 	mkdir qp/n
-	! cat qp/n/qpn
+	run ! cat qp/n/qpn
 	refuses "connect peer=n" qp/n/ctl
 	grep -q "refused" qp/n/status
-	! rmdir pd/p0
+	run ! rmdir pd/p0
 	[[ $(cat pd/p0/status) == *"refused others depend on it"* ]]
 	rmdir mr/m0 pd/p0
 	mkdir pd/p0 mr/m0
@@ -366,7 +368,7 @@ got() { [ "$(dd if="mr/$1/data" bs=1 skip="$2" count="${#3}" status=none | tr -d
 	[[ $output == *"RLIMIT_MEMLOCK"* ]]
 	grep -q "uid=65534 bytes=61440 limit=102400" pinned
 	rmdir mr/l1 mr/l2 pd/mine
-	! grep -q uid=65534 pinned
+	run ! grep -q uid=65534 pinned
 }
 
 @test "a native client's rings and memory, mapped" {
@@ -391,5 +393,5 @@ got() { [ "$(dd if="mr/$1/data" bs=1 skip="$2" count="${#3}" status=none | tr -d
 	wait_for not test -e "qp/$num"
 	echo "send text=anyone" >qp/a/post
 	wc_is c0 "*status=retry_exc_err*"
-	[ "$(ls qp cq mr pd | grep -c '^[0-9]')" = 0 ]
+	[ -z "$(find qp cq mr pd -maxdepth 1 -name '[0-9]*')" ]
 }
