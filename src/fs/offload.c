@@ -21,6 +21,7 @@
 
 #define STACK_SIZE	(256 << 10)
 #define EXIT_WAIT_NS	200000000	/* for jobs that are about to end */
+#define LINGER_NS	20000000	/* a thread that has nothing to do waits for more */
 
 struct worker {
 	struct worker *prev, *next;
@@ -28,6 +29,8 @@ struct worker {
 	struct user *user;
 	pid_t pid;			/* whose jobs it runs now */
 	struct job *jobs;
+	pthread_cond_t more;		/* jobs, while idle */
+	bool idle;
 };
 
 /* A user with jobs; gone with its last worker. */
@@ -168,6 +171,28 @@ static struct job *next_job(struct worker *worker)
 	return job;
 }
 
+/* As next_job(), after a while without one: starting a thread costs more than most jobs. */
+static struct job *await_job(struct worker *worker)
+{
+	struct job *job = next_job(worker);
+	struct timespec until;
+	int err = 0;
+
+	if (job)
+		return job;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += LINGER_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	worker->idle = true;
+	while (!job && !err && !worker->pool->exiting) {
+		err = pthread_cond_timedwait(&worker->more, &worker->pool->lock, &until);
+		job = next_job(worker);
+	}
+	worker->idle = false;
+	return job;
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *worker = arg;
@@ -177,7 +202,7 @@ static void *worker_main(void *arg)
 	bool last;
 
 	pthread_mutex_lock(&pool->lock);
-	while ((job = next_job(worker))) {
+	while ((job = await_job(worker))) {
 		pthread_mutex_unlock(&pool->lock);
 		job->run(job);
 		pthread_mutex_lock(&pool->lock);
@@ -188,6 +213,7 @@ static void *worker_main(void *arg)
 	DL_DELETE(user->workers, worker);
 	user->threads--;
 	DL_CONCAT(user->waiting, worker->jobs);
+	pthread_cond_destroy(&worker->more);
 	free(worker);
 	user_put(pool, user);
 	if (!--pool->threads)
@@ -221,13 +247,19 @@ static int start_thread(struct worker *worker)
 static struct worker *worker_new(struct offload *pool, struct user *user, pid_t pid)
 {
 	struct worker *worker = calloc(1, sizeof(*worker));
+	pthread_condattr_t attr;
 
 	if (!worker)
 		return NULL;
 	worker->pool = pool;
 	worker->user = user;
 	worker->pid = pid;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&worker->more, &attr);
+	pthread_condattr_destroy(&attr);
 	if (start_thread(worker)) {
+		pthread_cond_destroy(&worker->more);
 		free(worker);
 		return NULL;
 	}
@@ -235,6 +267,22 @@ static struct worker *worker_new(struct offload *pool, struct user *user, pid_t 
 	user->threads++;
 	pool->threads++;
 	adopt(worker);
+	return worker;
+}
+
+/* The client's worker, or one that waits for work and is the client's from now on. */
+static struct worker *worker_find(const struct user *user, pid_t pid)
+{
+	struct worker *worker;
+
+	DL_SEARCH_SCALAR(user->workers, worker, pid, pid);
+	if (worker)
+		return worker;
+	DL_FOREACH(user->workers, worker)
+		if (worker->idle && !worker->jobs)
+			break;
+	if (worker)
+		worker->pid = pid;
 	return worker;
 }
 
@@ -247,7 +295,7 @@ static int submit(struct offload *pool, struct job *job)
 		return -ENOMEM;
 	if (user->jobs >= OFFLOAD_WAITING)
 		return -EAGAIN;
-	DL_SEARCH_SCALAR(user->workers, worker, pid, job->pid);
+	worker = worker_find(user, job->pid);
 	if (!worker && user->threads < OFFLOAD_THREADS)
 		worker = worker_new(pool, user, job->pid);
 	if (!worker && !user->threads) {
@@ -259,6 +307,8 @@ static int submit(struct offload *pool, struct job *job)
 	else
 		DL_APPEND(user->waiting, job);
 	user->jobs++;
+	if (worker && worker->idle)
+		pthread_cond_signal(&worker->more);
 	return 0;
 }
 
@@ -305,6 +355,8 @@ void offload_exit(struct ibfs *ibfs)
 {
 	struct offload *pool = ibfs->offload;
 	struct timespec until;
+	struct worker *worker;
+	struct user *user;
 	bool idle;
 
 	if (!pool)
@@ -319,6 +371,9 @@ void offload_exit(struct ibfs *ibfs)
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&pool->lock);
 	pool->exiting = true;
+	DL_FOREACH(pool->users, user)
+		DL_FOREACH(user->workers, worker)
+			pthread_cond_signal(&worker->more);
 	while (pool->threads)
 		if (pthread_cond_timedwait(&pool->none, &pool->lock, &until))
 			break;

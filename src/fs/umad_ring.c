@@ -23,7 +23,6 @@
 #include "fs/umad_ring.h"
 
 #define UNOPENED_MAX	64		/* rings that nobody opened keep a descriptor each */
-#define ID_MASK		0xfffffffU	/* of a path's idx */
 
 struct ring {
 	struct task wake;		/* first: wakes clients, when a request was answered */
