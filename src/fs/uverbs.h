@@ -282,7 +282,17 @@ int uv_post_srq_recv(struct uv_cmd *cmd);
 /* uverbs_pd.c, uverbs_qp.c: an address as libibverbs has it, and back. */
 void uv_ah_attr(const struct ib_uverbs_ah_attr *from, struct ibv_ah_attr *to);
 
-/* Where a ring is, for mmap(); 0 or -errno. */
+/* As many requests as a ring for `num` has room for (it is a power of two, one slot empty). */
+static inline uint32_t uv_ring_room(uint32_t num, uint32_t max)
+{
+	uint32_t room = 1;
+
+	while (room < num && room < max)
+		room = room << 1 | 1;
+	return room < num || room > max ? num : room;
+}
+
+/* Where a ring is, for mmap(). */
 void uv_mminfo(const struct ibfs_ring *ring, struct mminfo *info);
 /* An object's asynchronous event, from the engine. */
 void uv_obj_event(struct verbs_client *client, enum ibv_event_type event);

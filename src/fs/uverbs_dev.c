@@ -6,6 +6,8 @@
 
 #include "fs/uverbs.h"
 
+#define NO_VENDOR 0xffffff	/* as rxe has it, when the device doesn't say */
+
 int uv_get_context(struct uv_cmd *cmd)
 {
 	struct ib_uverbs_get_context_resp resp = { .num_comp_vectors = 1 };
@@ -42,7 +44,7 @@ static void fill_device(const struct ibfs_device *dev, const struct ibv_device_a
 		.sys_image_guid = htobe64(dev->sys_image_guid),
 		.max_mr_size = attr->max_mr_size,
 		.page_size_cap = attr->page_size_cap ? attr->page_size_cap : 4096,
-		.vendor_id = attr->vendor_id,
+		.vendor_id = attr->vendor_id ? attr->vendor_id : NO_VENDOR,
 		.vendor_part_id = attr->vendor_part_id,
 		.hw_ver = attr->hw_ver,
 		.max_qp = attr->max_qp,

@@ -7,6 +7,7 @@
 
 #include "fs/uverbs.h"
 
+#define MAX_WR 16384			/* rings that are larger are as large as asked for */
 #define ATTR_STANDARD 0x1fffff		/* IB_QP_ATTR_STANDARD_BITS: up to IB_QP_DEST_QPN */
 
 /* --- creation --- */
@@ -114,7 +115,8 @@ static int create(struct uv_cmd *cmd, const struct ib_uverbs_ex_create_qp *req,
 		.create_flags = req->create_flags,
 		.sq_sig_all = req->sq_sig_all,
 		.cap = {
-			.max_send_wr = req->max_send_wr, .max_recv_wr = req->max_recv_wr,
+			.max_send_wr = uv_ring_room(req->max_send_wr, MAX_WR),
+			.max_recv_wr = uv_ring_room(req->max_recv_wr, MAX_WR),
 			.max_send_sge = req->max_send_sge, .max_recv_sge = req->max_recv_sge,
 			.max_inline_data = req->max_inline_data,
 		},

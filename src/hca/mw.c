@@ -79,7 +79,9 @@ static struct ibfs_mr *bind_mr(struct ibfs_qp *qp, const struct ibfs_wr *wr)
 
 	if (!mr || mr->pd != qp->pd || !(mr->access & IBV_ACCESS_MW_BIND))
 		return NULL;
-	if (mr->access & IBV_ACCESS_ZERO_BASED || wr->bind.access & ~(remote | IBV_ACCESS_ZERO_BASED))
+	/* Local writing means nothing to a window, and programs ask for it. */
+	if (mr->access & IBV_ACCESS_ZERO_BASED ||
+	    wr->bind.access & ~(remote | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE))
 		return NULL;
 	if (wr->bind.access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
 	    !(mr->access & IBV_ACCESS_LOCAL_WRITE))
