@@ -153,7 +153,6 @@ void uv_events_add(struct uv_events *events, struct uobj *obj, uint64_t element,
 void uv_events_drop(struct uv_events *events, const struct uobj *obj);
 /* No more events come: readers get EIO when they have read what there is. */
 void uv_events_close(struct uv_events *events);
-extern const struct file_ops uv_events_ops;
 
 /* --- commands (uverbs.c) --- */
 
