@@ -118,7 +118,9 @@ static void finish(struct uv_cmd *cmd, int err)
 static void give_up(struct uv_cmd *cmd, int err)
 {
 	struct fs_req *req = cmd->req;
+	int state = UV_WAITS;
 
+	atomic_compare_exchange_strong(&cmd->state, &state, UV_GIVEN_UP);
 	settle(cmd, err);
 	detach(cmd);
 	offload_disown(&cmd->job);
@@ -156,7 +158,10 @@ static void respond_run(struct job *job)
 {
 	struct uv_cmd *cmd = from_job(job);
 	size_t len = cmd->out_used;
+	int state = UV_WAITS;
 
+	if (!atomic_compare_exchange_strong(&cmd->state, &state, UV_WRITES))
+		return;
 	if (cmd->method->ex && cmd->out_used)
 		len = cmd->out_len;
 	if (cmd->drv_out_used)
@@ -193,7 +198,8 @@ static void prep_run(struct job *job)
 {
 	struct uv_cmd *cmd = from_job(job);
 
-	cmd->method->prep(cmd);
+	if (atomic_load(&cmd->state) != UV_GIVEN_UP)
+		cmd->method->prep(cmd);
 }
 
 static void prep_done(struct job *job)
@@ -244,10 +250,11 @@ static int out_alloc(struct uv_cmd *cmd)
 static struct uv_cmd *keep(const struct uv_cmd *cmd)
 {
 	struct uv_cmd *copy = malloc(sizeof(*copy) + cmd->in_len + cmd->drv_in_len);
-	uint8_t *in = (uint8_t *)(copy + 1);
+	uint8_t *in;
 
 	if (!copy)
 		return NULL;
+	in = (uint8_t *)(copy + 1);
 	*copy = *cmd;
 	memcpy(in, cmd->in, cmd->in_len);
 	memcpy(in + cmd->in_len, cmd->drv_in, cmd->drv_in_len);

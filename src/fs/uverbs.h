@@ -20,6 +20,7 @@
 #include <ev.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_rxe.h>
+#include <stdatomic.h>
 
 #include <ibfs/memory.h>
 #include <ibfs/verbs.h>
@@ -169,11 +170,15 @@ struct uv_method {
 };
 const struct uv_method *uv_method(uint32_t cmd, bool ex);	/* NULL: none */
 
+/* Once a command was given up its client may be gone, and another have its number. */
+enum { UV_WAITS, UV_WRITES, UV_GIVEN_UP };
+
 /* A command on its way. */
 struct uv_cmd {
 	struct uv_cmd *prev, *next;
 	struct job job;
 	struct ev_timer patience;
+	atomic_int state;		/* UV_* below: between loop and helper */
 	struct uverbs_file *uf;
 	struct fs_req *req;
 	const struct uv_method *method;
