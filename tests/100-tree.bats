@@ -9,7 +9,7 @@ teardown_file() { stop_ibfs; }
 # Text files that a reader never waits for.
 text_files()
 {
-	find "$MNT" -type f -readable ! -name 'umad*' ! -name 'issm*' ! -name pcap \
+	find "$MNT" -type f -readable ! -name 'umad*' ! -name 'issm*' ! -name 'uverbs*' ! -name pcap \
 		! -name events ! -name query ! -name ctl
 }
 
@@ -58,7 +58,8 @@ check_format()	# NAME REGEX
 	check_format '/node_type$' '[1-3]: (CA|switch|router)'
 	check_format '/counters/[^/]+$' '[0-9]+'
 	check_format '/local_cpus$' '[0-9a-f]{8}(,[0-9a-f]{8})*'
-	check_format '/abi_version$' '5'
+	check_format '/infiniband_mad/abi_version$' '5'
+	check_format '/infiniband_verbs/abi_version$' '6'
 	check_format '/umad[0-9]+/dev$' '231:[0-9]+'
 	check_format '/issm[0-9]+/dev$' '231:(6[4-9]|[7-9][0-9]|[1-9][0-9]{2})'
 	check_format '/umad[0-9]+/port$' '[0-9]+'

@@ -113,6 +113,7 @@ const struct kind_row kinds[KIND_MAX] = {
 			     &uverbs_class_dir },
 	[KIND_SYS_VERBS_ABI] = { F444, 0, 0, FS_CACHE, .ops = &uverbs_abi_ops },
 	[KIND_SYS_UVERBS] = { D755, KIND_SYS_VERBS, BY_DEV, 0, sys_uverbs_entries },
+	[KIND_SYS_UVERBS_DEVICE] = { D755, KIND_SYS_UVERBS, BY_DEV, FS_CACHE, sys_device_entries },
 	[KIND_SYS_UVERBS_TEXT] = { F444, 0, BY_DEV | BY_SUB, FS_CACHE, .ops = &uverbs_text_ops },
 	[KIND_SYS_TEXT] = { F444, 0, BY_SUB, FS_CACHE, .ops = &sys_text_ops },
 	[KIND_SYS_DEV] = { D755, KIND_SYS_IB, BY_DEV, 0, sys_dev_entries },

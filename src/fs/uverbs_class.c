@@ -22,7 +22,7 @@ const struct entry sys_uverbs_entries[] = {
 	{ "ibdev", KIND_SYS_UVERBS_TEXT, UVERBS_IBDEV },
 	{ "dev", KIND_SYS_UVERBS_TEXT, UVERBS_DEV },
 	{ "abi_version", KIND_SYS_UVERBS_TEXT, UVERBS_ABI },
-	{ "device", KIND_SYS_DEVICE, 0 },
+	{ "device", KIND_SYS_UVERBS_DEVICE, 0 },
 	{ NULL, 0, 0 }
 };
 
