@@ -647,7 +647,7 @@ static int read_file(struct parser *p, config_t *cfg)
 	return parse_members(p, config_root_setting(cfg), settings, p->conf);
 }
 
-static int add_device(struct conf *conf, const char *where_, const char *name)
+static int add_device(struct conf *conf, const char *at, const char *name)
 {
 	static const struct setting what = { .size = sizeof(struct conf_device) };
 	struct conf_device *dev;
@@ -655,7 +655,7 @@ static int add_device(struct conf *conf, const char *where_, const char *name)
 	dev = append(&what, (void **)&conf->devices, &conf->num_devices);
 	if (!dev)
 		return -ENOMEM;
-	*dev = (struct conf_device){ .where = where_, .name = name, .node = name };
+	*dev = (struct conf_device){ .where = at, .name = name, .node = name };
 	return 0;
 }
 

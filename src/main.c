@@ -72,27 +72,38 @@ static void say(const char *fmt, ...)
 	va_end(ap);
 }
 
-static int usage_error(void)
+static bool usage_error(int *status)
 {
 	fputs(usage, stderr);
-	return EXIT_USAGE;
+	*status = EXIT_USAGE;
+	return false;
 }
 
 /* -o may be given more than once. */
-static int add_mount_options(struct options *opts, const char *more)
+static void add_mount_options(struct options *opts, const char *more)
 {
 	char *joined;
 
 	if (asprintf(&joined, "%s%s%s", opts->mount ? opts->mount : "", opts->mount ? "," : "",
 		     more) < 0)
-		return -ENOMEM;
+		abort();
 	free(opts->mount);
 	opts->mount = joined;
-	return 0;
 }
 
-/* 0; or how to end the program, negated and minus one: -1 is exit status 0. */
-static int parse_options(int argc, char **argv, struct options *opts)
+/* [SOURCE] MOUNTPOINT */
+static bool parse_arguments(int argc, char **argv, struct options *opts, int *status)
+{
+	if (argc < 1 || argc > 2 || (opts->conf && argc == 2))
+		return usage_error(status);
+	if (argc == 2 && strcmp(argv[0], "none") != 0)
+		opts->conf = argv[0];
+	opts->name = argv[argc - 1];
+	return true;
+}
+
+/* False: end the program with *status. */
+static bool parse_options(int argc, char **argv, struct options *opts, int *status)
 {
 	static const struct option longopts[] = {
 		{ "conf", required_argument, NULL, 'c' },
@@ -101,9 +112,9 @@ static int parse_options(int argc, char **argv, struct options *opts)
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 }
 	};
-	const char *source;
 	int opt;
 
+	*status = EXIT_SUCCESS;
 	while ((opt = getopt_long(argc, argv, "c:fho:V", longopts, NULL)) != -1) {
 		switch (opt) {
 		case 'c':
@@ -113,28 +124,19 @@ static int parse_options(int argc, char **argv, struct options *opts)
 			opts->foreground = true;
 			break;
 		case 'o':
-			if (add_mount_options(opts, optarg))
-				return -1 - EXIT_FAILURE;
+			add_mount_options(opts, optarg);
 			break;
 		case 'h':
 			printf("%s%s", usage, help);
-			return -1 - EXIT_SUCCESS;
+			return false;
 		case 'V':
 			printf("ibfs %s\n", IBFS_VERSION);
-			return -1 - EXIT_SUCCESS;
+			return false;
 		default:
-			return -1 - usage_error();
+			return usage_error(status);
 		}
 	}
-	if (argc - optind < 1 || argc - optind > 2 || (opts->conf && argc - optind == 2))
-		return -1 - usage_error();
-	if (argc - optind == 2) {
-		source = argv[optind++];
-		if (strcmp(source, "none") != 0)
-			opts->conf = source;
-	}
-	opts->name = argv[optind];
-	return 0;
+	return parse_arguments(argc - optind, argv + optind, opts, status);
 }
 
 /* What would make the mount fail is told in words of ours, before libfuse's. */
@@ -381,17 +383,14 @@ static int read_conf_and_run(struct options *opts)
 int main(int argc, char **argv)
 {
 	struct options opts = { 0 };
-	int ret;
+	int status;
 
-	ret = parse_options(argc, argv, &opts);
-	if (ret == 0) {
-		ret = EXIT_FAILURE;
+	if (parse_options(argc, argv, &opts, &status)) {
+		status = EXIT_FAILURE;
 		if (check_mountpoint(&opts) == 0)
-			ret = read_conf_and_run(&opts);
-	} else {
-		ret = -1 - ret;
+			status = read_conf_and_run(&opts);
 	}
 	free(opts.mountpoint);
 	free(opts.mount);
-	return ret;
+	return status;
 }
