@@ -237,3 +237,15 @@ one_line()
 	umount "$MNT"
 	wait_for no_daemon
 }
+
+@test "owner and modes of the device files are what the configuration says" {
+	need_root
+	printf 'files = { uid = "nobody"; gid = 7; umad = "0660"; issm = "0640"; uverbs = "0600"; clone = "0444"; };\n' \
+		>"$DIR/t.conf"
+	run -0 "$BUILD/ibfs" -c "$DIR/t.conf" "$MNT"
+	run -0 stat -c '%a %U %g' "$MNT/rxe0/1/umad" "$MNT/dev/infiniband/issm1" "$MNT/rxe1/uverbs" \
+		"$MNT/pd/clone"
+	umount "$MNT"
+	[ "$output" = $'660 nobody 7\n640 nobody 7\n600 nobody 7\n444 nobody 7' ] || fail "$output"
+	wait_for no_daemon
+}

@@ -751,6 +751,14 @@ int uverbs_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
 	return 0;
 }
 
+int clone_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
+{
+	(void)path;
+	if (ibfs->conf)
+		conf_attr(ibfs->conf, ibfs->conf->files.clone, st);
+	return 0;
+}
+
 int issm_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
 {
 	(void)path;

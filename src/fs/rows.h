@@ -19,6 +19,7 @@ extern const struct dir_ops counters_dir, hw_counters_dir;
 extern const struct file_ops dev_text_ops, dev_set_ops, port_text_ops, gid_ops, pkey_ops;
 extern const struct file_ops gid_type_ops, gid_ndev_ops, counter_ops, hw_counter_ops;
 int umad_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+int clone_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 int issm_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 /* devctl.c */
 extern const struct file_ops dev_ctl_ops, port_ctl_ops, query_ops;

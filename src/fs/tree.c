@@ -71,7 +71,7 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_OBJ_FILE] = { F600, 0, BY_OBJ | BY_SUB | BY_PORT, 0, .ops = &obj_file_ops,
 			    .getattr = obj_getattr, .setattr = obj_setattr },
 	[KIND_OBJ_CLONE] = { S_IFREG | 0666, 0, BY_OBJ_KIND | BY_SUB, FS_CACHE,
-			     .ops = &obj_clone_ops },
+			     .ops = &obj_clone_ops, .getattr = clone_getattr },
 
 	/* the fabric */
 	[KIND_FABRIC] = { D755, KIND_ROOT, 0, FS_CACHE, fabric_entries },
