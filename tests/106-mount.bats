@@ -8,7 +8,13 @@ setup()
 	dir=$BATS_TEST_TMPDIR
 	mkdir "$dir/m"
 }
-teardown() { ! mountpoint -q "$dir/m" || umount -l "$dir/m"; }
+teardown()
+{
+	local mount
+	for mount in "$dir/m" "${own:-}"; do
+		[ -z "$mount" ] || ! mountpoint -q "$mount" || umount -l "$mount"
+	done
+}
 
 begin()
 {
