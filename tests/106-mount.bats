@@ -12,7 +12,7 @@ teardown()
 {
 	local mount
 	for mount in "$dir/m" "${own:-}"; do
-		[ -z "$mount" ] || ! mountpoint -q "$mount" || umount -l "$mount"
+		[ -z "$mount" ] || ! grep -q " $mount " /proc/self/mounts || umount -l "$mount"
 	done
 }
 
