@@ -4,15 +4,18 @@
  * clone makes one, whose ctl it then is; reading that gives its number; it
  * goes when its last file is closed. Below it is an open umad file with one
  * agent, number 0: `data` reads and writes what umad does, in the layout with
- * a P_Key index.
+ * a P_Key index. After a query in words, `data` is its answer instead, until
+ * the agent registers.
  */
 #include <errno.h>
+#include <poll.h>
 #include <rdma/ib_user_mad.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
+#include "fs/madquery.h"
 #include "fs/rows.h"
 
 enum { CLASS_LID_ROUTED = 0x01, CLASS_DIRECTED = 0x81 };
@@ -24,6 +27,8 @@ struct mad {
 	struct fs_cred owner;
 	struct mad_file *files;
 	bool registered;
+	struct mad_query *query;	/* whose answer data is; NULL: none */
+	unsigned int queries;
 	struct ib_user_mad_reg_req2 reg;
 	char refused[160];		/* why the last command was */
 };
@@ -33,6 +38,8 @@ struct mad_file {
 	struct mad_file *prev, *next;
 	struct file *file;
 	struct mad *mad;
+	unsigned int query;		/* which of mad->queries pos belongs to */
+	size_t pos;
 };
 
 const struct entry mads_entries[] = {
@@ -140,6 +147,7 @@ static int add_file(struct mad *mad, struct file *file)
 
 static void mad_free(struct mad *mad)
 {
+	mad_query_free(mad->query);
 	DL_DELETE(mad->umad.ibfs->fs->mads, mad);
 	umad_ops.release(&mad->umad);
 	free(mad);
@@ -267,6 +275,8 @@ static int mad_register(struct mad *mad, struct fs_req *req, struct ctl_line *li
 			     &out, sizeof(out), &out_len);
 	if (ret)
 		return ret;
+	mad_query_free(mad->query);
+	mad->query = NULL;
 	mad->reg = reg;
 	mad->registered = true;
 	return 0;
@@ -287,6 +297,55 @@ static int mad_unregister(struct mad *mad, struct fs_req *req)
 	return ret;
 }
 
+/* As much of the answer as this file has not read. */
+static ssize_t answer_read(struct mad_file *mf, struct fs_req *req, void *buf, size_t size)
+{
+	if (mf->query != mf->mad->queries) {
+		mf->query = mf->mad->queries;
+		mf->pos = 0;
+	}
+	return mad_query_read(mf->mad->query, req, &mf->pos, buf, size);
+}
+
+static void answer_reader(struct fs_req *req)
+{
+	char *buf = malloc(req->size);
+	ssize_t ret = buf ? answer_read(req->file->priv, req, buf, req->size) : -ENOMEM;
+
+	fs_reply(req, ret, buf, ret > 0 ? ret : 0);
+	free(buf);
+}
+
+static void answered(void *ctx)
+{
+	struct mad *mad = ctx;
+	struct fs_req *req;
+
+	while ((req = mad_query_waiter(mad->query)) != NULL)
+		answer_reader(req);
+	mad_wake(&mad->umad);
+}
+
+static int mad_ask(struct mad *mad, struct fs_req *req, const struct ctl_line *line)
+{
+	struct ibfs_device *dev = path_device(req->ibfs, mad->umad.path);
+	struct mad_query *query;
+	int ret;
+
+	if (!dev)
+		return ibfs_fail(req->ibfs, ENXIO, "mad/%u: the device is gone", mad->num);
+	if (mad->query && !mad_query_done(mad->query))
+		return ibfs_fail(req->ibfs, EBUSY, "mad/%u: a query is under way", mad->num);
+	ret = mad_query_start(dev, mad->umad.path.port, line, answered, mad, &query);
+	if (ret)
+		return ret;
+	mad_query_free(mad->query);
+	mad->query = query;
+	mad->queries++;
+	mad_wake(&mad->umad);
+	return 0;
+}
+
 static int mad_command(void *ctx, struct ctl_line *line)
 {
 	struct fs_req *req = ctx;
@@ -297,9 +356,11 @@ static int mad_command(void *ctx, struct ctl_line *line)
 		ret = mad_register(mad, req, line);
 	else if (!strcmp(line->argv[0], "unregister") && line->argc == 1)
 		ret = mad_unregister(mad, req);
+	else if (mad_query_word(line->argv[0]))
+		ret = mad_ask(mad, req, line);
 	else
-		ret = ibfs_fail(req->ibfs, EINVAL, "mad/%u: expected `register ...` or `unregister`",
-				mad->num);
+		ret = ibfs_fail(req->ibfs, EINVAL, "mad/%u: expected `register ...`, `unregister`, "
+				"or a query: `smp ...`, `perf ...`, `sa ...`", mad->num);
 	if (ret)
 		snprintf(mad->refused, sizeof(mad->refused), "%s: %s", line->argv[0],
 			 strerrorname_np(-ret));
@@ -349,6 +410,8 @@ static ssize_t mad_data_read(struct file *file, struct fs_req *req, void *buf, s
 {
 	struct mad *mad = mad_of(file);
 
+	if (mad->query)
+		return answer_read(file->priv, req, buf, size);
 	mad->umad.flags = file->flags;
 	return umad_ops.read(&mad->umad, req, buf, size, off);
 }
@@ -364,6 +427,10 @@ static ssize_t mad_data_write(struct file *file, struct fs_req *req, const void 
 
 static unsigned int mad_data_poll(struct file *file)
 {
+	const struct mad *mad = mad_of(file);
+
+	if (mad->query)
+		return mad_query_done(mad->query) ? POLLIN | POLLRDNORM : 0;
 	return umad_ops.poll(&mad_of(file)->umad);
 }
 
@@ -403,6 +470,7 @@ static int mad_status_show(struct ibfs *ibfs, struct path path, struct textbuf *
 			    mad->reg.rmpp_version, mad->reg.oui);
 		methods_print((const uint32_t *)mad->reg.method_mask, out);
 	}
+	text_printf(out, "query %s\n", mad->query ? mad_query_state(mad->query) : "none");
 	text_printf(out, "refused %s\n", mad->refused[0] ? mad->refused : "none");
 	return 0;
 }
