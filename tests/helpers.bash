@@ -158,7 +158,7 @@ stop_ibfs()
 	! is_mounted || { umount -l "$MNT"; fail "still mounted: $MNT" || ok=1; }
 	! compgen -G "$IBFS_DIR/asan*" >/dev/null || fail "the sanitizer complained" || ok=1
 	[ $ok = 0 ] || show_logs
-	rm -rf "$IBFS_DIR"
+	rm -rf --one-file-system "$IBFS_DIR"
 	unset IBFS_PID
 	return $ok
 }
