@@ -38,7 +38,7 @@ struct mad_query {
 	bool directed;
 	struct mad_addr addr;
 	unsigned int timeout_ms;
-	uint8_t mad[MAD_LEN];
+	uint8_t mad[MAD_LEN] __attribute__((aligned(8)));	/* overlaid by structs */
 	int err;
 	char state[160];
 	struct textbuf text;
