@@ -21,14 +21,20 @@ static const bool legal[7][7] = {
 };
 
 static const unsigned int types[] = {
-	IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV,
+	IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV, IBFS_QPT_SMI,
+	IBFS_QPT_GSI, IBV_QPT_RAW_PACKET,
 };
 #define TYPES (sizeof(types) / sizeof(types[0]))
 
 static int required(unsigned int type, unsigned int from, unsigned int to)
 {
-	bool ud = type == IBV_QPT_UD;
+	bool mgmt = type == IBFS_QPT_SMI || type == IBFS_QPT_GSI;
+	bool ud = type == IBV_QPT_UD || mgmt, raw = type == IBV_QPT_RAW_PACKET;
 
+	if (raw)
+		return from == IBV_QPS_RESET && to == IBV_QPS_INIT ? IBV_QP_PORT : 0;
+	if (mgmt && from == IBV_QPS_RESET && to == IBV_QPS_INIT)
+		return IBV_QP_PKEY_INDEX | IBV_QP_QKEY;
 	if (from == IBV_QPS_RESET && to == IBV_QPS_INIT)
 		return ud ? TO_INIT_UD : TO_INIT_RC;
 	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
@@ -45,6 +51,7 @@ static void make_qp(unsigned int type)
 {
 	a.init.type = type;
 	a.init.xrcd = type == IBV_QPT_XRC_RECV ? xrcd : NULL;
+	a.init.port_num = 1;
 	side_qp(&a);
 	a.attr.ah_attr = (struct ibv_ah_attr){ .dlid = side_port(&a)->lid, .port_num = 1 };
 	a.attr.alt_ah_attr = a.attr.ah_attr;

@@ -42,6 +42,7 @@ enum ibfs_wr_opcode {
 	IBFS_WR_BIND_MW			= 8,
 	IBFS_WR_SEND_WITH_INV		= 9,
 	IBFS_WR_LSO			= 10,
+	IBFS_WR_RDMA_READ_WITH_INV	= 11,
 	IBFS_WR_MASKED_ATOMIC_CMP_AND_SWP = 12,
 	IBFS_WR_MASKED_ATOMIC_FETCH_AND_ADD = 13,
 	IBFS_WR_FAST_REG_MR		= 0x20,
@@ -66,7 +67,7 @@ enum ibfs_wc_opcode {
 };
 
 /* QP types that libibverbs has no name for, as in the kernel's enum ib_qp_type. */
-enum { IBFS_QPT_SMI = 0, IBFS_QPT_GSI = 1 };
+enum { IBFS_QPT_SMI = 0, IBFS_QPT_GSI = 1, IBFS_QPT_RAW_IPV6 = 5, IBFS_QPT_RAW_ETHERTYPE = 6 };
 
 /*
  * A work request. What it points to is copied when it is posted. send_flags
@@ -78,7 +79,7 @@ struct ibfs_wr {
 	unsigned int send_flags;
 	union {
 		__be32 imm_data;
-		uint32_t invalidate_rkey;	/* LOCAL_INV, SEND_WITH_INV */
+		uint32_t invalidate_rkey;	/* LOCAL_INV, SEND_WITH_INV, RDMA_READ_WITH_INV */
 	} ex;
 	union {
 		struct {
@@ -270,6 +271,10 @@ struct verbs_ops {
 	int (*init_ah_from_wc)(struct ibfs_device *dev, unsigned int port, const struct ibfs_wc *wc,
 			       const struct ibv_grh *grh, struct ibv_ah_attr *attr);
 
+	/*
+	 * EBUSY: the port's QP0 or QP1 is somebody's; EOPNOTSUPP: RAW_IPV6, RAW_ETHERTYPE.
+	 * A raw packet QP sends and receives whole packets from the LRH on (LNH 0 and 1).
+	 */
 	int (*create_qp)(struct ibfs_device *dev, const struct ibfs_qp_init *init,
 			 struct verbs_client *client, struct ibfs_qp **qp);
 	/* Another reference to an XRC_TGT QP, its events to this client too; destroy_qp ends it. */

@@ -416,20 +416,20 @@ int objs_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
 	return 0;
 }
 
-struct obj *obj_by_qpn(struct ibfs *ibfs, const struct ibfs_device *dev, uint32_t qpn)
+struct obj *obj_by_qpn(struct ibfs *ibfs, const struct ibfs_device *dev, uint32_t key)
 {
 	struct obj *obj;
-	uint32_t key[2] = { dev->num, qpn };
+	uint32_t both[2] = { dev->num, key };
 
 	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): uthash takes bytes */
-	HASH_FIND(hh_qpn, ibfs->fs->objs->qpns, key, sizeof(key), obj);
+	HASH_FIND(hh_qpn, ibfs->fs->objs->qpns, both, sizeof(both), obj);
 	return obj;
 }
 
-void obj_qpn_add(struct obj *obj, uint32_t qpn)
+void obj_qpn_add(struct obj *obj, uint32_t key)
 {
 	obj->qpn_key.dev = obj->dev->num;
-	obj->qpn_key.qpn = qpn;
+	obj->qpn_key.key = key;
 	HASH_ADD(hh_qpn, obj->ibfs->fs->objs->qpns, qpn_key, sizeof(obj->qpn_key), obj);
 }
 

@@ -66,7 +66,7 @@ struct obj {
 	uint64_t pin_bytes;
 	union ibv_gid gid_value;	/* MCAST */
 	uint16_t lid_value;
-	struct { uint32_t dev, qpn; } qpn_key;	/* QP */
+	struct { uint32_t dev, key; } qpn_key;	/* QP */
 	UT_hash_handle hh_qpn;
 	struct obj *scq, *rcq;		/* QP: its CQs' */
 	struct message *sends, *recv_buf;	/* QP: obj_msg.c */
@@ -123,8 +123,17 @@ int obj_fail(struct obj *obj, int err, const char *fmt, ...)
 struct obj *path_obj(struct ibfs *ibfs, struct path path);
 /* "a" or its number, for messages and for other objects' status. */
 const char *obj_label(const struct obj *obj, char buf[32]);
-struct obj *obj_by_qpn(struct ibfs *ibfs, const struct ibfs_device *dev, uint32_t qpn);
-void obj_qpn_add(struct obj *obj, uint32_t qpn);
+/* By what tells a device's QPs apart: their number, of QP0 and QP1 with the port's on top. */
+static inline uint32_t obj_qpn_key(uint32_t qpn, uint8_t port)
+{
+	return qpn > 1 ? qpn : qpn | (uint32_t)port << 24;
+}
+struct obj *obj_by_qpn(struct ibfs *ibfs, const struct ibfs_device *dev, uint32_t key);
+void obj_qpn_add(struct obj *obj, uint32_t key);
+static inline uint32_t obj_qpn(const struct obj *qp)
+{
+	return qp->qpn_key.key & 0xffffff;
+}
 void obj_event(struct obj *obj, const char *event);	/* a line of its `events` */
 void obj_client(struct obj *obj);	/* set up obj->client */
 

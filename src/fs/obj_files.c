@@ -113,7 +113,8 @@ static const char *or_unknown(const char *name)
 
 static void print_wc(struct obj_reader *reader, const struct ibfs_wc *wc)
 {
-	struct obj *qp = obj_by_qpn(reader->obj->ibfs, reader->obj->dev, wc->qp_num);
+	struct obj *qp = obj_by_qpn(reader->obj->ibfs, reader->obj->dev,
+				   obj_qpn_key(wc->qp_num, wc->port_num));
 	char *line = reader->line, label[32];
 	size_t size = sizeof(reader->line), at;
 
@@ -294,7 +295,7 @@ static int print_text(struct obj *obj, enum obj_file which, struct textbuf *out)
 	if (!obj->made)
 		return -ENXIO;
 	if (which == OBJ_QPN) {
-		text_printf(out, "0x%x\n", obj->qpn_key.qpn);
+		text_printf(out, "0x%x\n", obj_qpn(obj));
 	} else if (which == OBJ_LIMIT) {
 		obj->ops->query_srq(obj->srq, &srq, &num);
 		text_printf(out, "%u\n", srq.srq_limit);

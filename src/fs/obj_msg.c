@@ -227,7 +227,7 @@ bool msg_completion(struct obj *cq, const struct ibfs_wc *wc)
 	if (!(wc->wr_id & OURS) || !cq->internal)
 		return false;
 	cq->internal--;
-	qp = obj_by_qpn(cq->ibfs, cq->dev, wc->qp_num);
+	qp = obj_by_qpn(cq->ibfs, cq->dev, obj_qpn_key(wc->qp_num, wc->port_num));
 	if (!qp)
 		return true;
 	if (wc->wr_id == OURS)

@@ -227,6 +227,7 @@ static void parse_datagram(struct args *args, struct post *post)
 	post->wr.ud.ah = ah ? ah->ah : NULL;
 	post->wr.ud.remote_qpn = arg_num(args, "qpn", UINT32_MAX, 0);
 	post->wr.ud.remote_qkey = arg_num(args, "qkey", UINT32_MAX, 1U << 31);
+	post->wr.ud.pkey_index = arg_num(args, "pkey", UINT16_MAX, 0);
 	if (post->wr.opcode == IBFS_WR_LSO)
 		parse_header(args, post);
 }
@@ -238,7 +239,14 @@ static bool has_datagrams(const struct obj *obj)
 	uint32_t qpn;
 
 	obj->ops->query_qp(obj->qp, &attr, &init, &qpn);
-	return init.type == IBV_QPT_UD;
+	return init.type == IBV_QPT_UD || init.type <= IBFS_QPT_GSI;
+}
+
+static bool is_atomic(unsigned int opcode)
+{
+	return opcode == IBFS_WR_ATOMIC_CMP_AND_SWP || opcode == IBFS_WR_ATOMIC_FETCH_AND_ADD ||
+	       opcode == IBFS_WR_MASKED_ATOMIC_CMP_AND_SWP ||
+	       opcode == IBFS_WR_MASKED_ATOMIC_FETCH_AND_ADD;
 }
 
 static void parse_send(struct args *args, struct post *post)
@@ -254,7 +262,8 @@ static void parse_send(struct args *args, struct post *post)
 		parse_reg(args, post);
 		return;
 	}
-	if (wr->opcode == IBFS_WR_LOCAL_INV || wr->opcode == IBFS_WR_SEND_WITH_INV)
+	if (wr->opcode == IBFS_WR_LOCAL_INV || wr->opcode == IBFS_WR_SEND_WITH_INV ||
+	    wr->opcode == IBFS_WR_RDMA_READ_WITH_INV)
 		wr->ex.invalidate_rkey = arg_num(args, "key", UINT32_MAX, 0);
 	else
 		wr->ex.imm_data = htonl(arg_num(args, "imm", UINT32_MAX, 0));
@@ -263,11 +272,11 @@ static void parse_send(struct args *args, struct post *post)
 	wr->xrc_srq_num = arg_num(args, "srqn", UINT32_MAX, 0);
 	if (has_datagrams(args->obj))
 		parse_datagram(args, post);
-	else if (wr->opcode >= IBFS_WR_ATOMIC_CMP_AND_SWP && wr->opcode != IBFS_WR_LOCAL_INV &&
-		 wr->opcode != IBFS_WR_SEND_WITH_INV)
+	else if (is_atomic(wr->opcode))
 		parse_atomic(args, wr);
 	else if (wr->opcode == IBFS_WR_RDMA_WRITE || wr->opcode == IBFS_WR_RDMA_READ ||
-		 wr->opcode == IBFS_WR_RDMA_WRITE_WITH_IMM) {
+		 wr->opcode == IBFS_WR_RDMA_WRITE_WITH_IMM ||
+		 wr->opcode == IBFS_WR_RDMA_READ_WITH_INV) {
 		wr->rdma.remote_addr = arg_num(args, "raddr", UINT64_MAX, 0);
 		wr->rdma.rkey = arg_num(args, "rkey", UINT32_MAX, 0);
 	}
@@ -276,16 +285,8 @@ static void parse_send(struct args *args, struct post *post)
 /* An atomic's answer is 8 bytes: length= need not be said. */
 static void fit_atomic(struct post *post)
 {
-	if (post->wr.opcode != IBFS_WR_LOCAL_INV && post->wr.opcode != IBFS_WR_SEND_WITH_INV &&
-	    post->wr.num_sge == 1)
+	if (post->wr.num_sge == 1)
 		post->sges[0].length = 8;
-}
-
-static bool is_atomic(unsigned int opcode)
-{
-	return opcode == IBFS_WR_ATOMIC_CMP_AND_SWP || opcode == IBFS_WR_ATOMIC_FETCH_AND_ADD ||
-	       opcode == IBFS_WR_MASKED_ATOMIC_CMP_AND_SWP ||
-	       opcode == IBFS_WR_MASKED_ATOMIC_FETCH_AND_ADD;
 }
 
 static int refused(struct args *args, int err)

@@ -4,171 +4,9 @@
  * attributes as arguments, connect for the common way.
  */
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
-#include "fs/obj.h"
-
-#define TO_INIT	(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT)
-#define TO_RTR	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
-#define RD_DEPTH 16
-
-/* Attributes that are numbers, and the mask bit that each belongs to. */
-static const struct {
-	const char *key;
-	int mask;
-	uint16_t offset;
-	uint8_t size;
-	uint64_t max;
-} numbers[] = {
-#define NUMBER(key, bit, field, max) { key, bit, offsetof(struct ibv_qp_attr, field), \
-				       sizeof(((struct ibv_qp_attr *)0)->field), max }
-	NUMBER("port", IBV_QP_PORT, port_num, UINT8_MAX),
-	NUMBER("pkey", IBV_QP_PKEY_INDEX, pkey_index, UINT16_MAX),
-	NUMBER("qkey", IBV_QP_QKEY, qkey, UINT32_MAX),
-	NUMBER("qpn", IBV_QP_DEST_QPN, dest_qp_num, UINT32_MAX),
-	NUMBER("rq_psn", IBV_QP_RQ_PSN, rq_psn, UINT32_MAX),
-	NUMBER("sq_psn", IBV_QP_SQ_PSN, sq_psn, UINT32_MAX),
-	NUMBER("timeout", IBV_QP_TIMEOUT, timeout, UINT8_MAX),
-	NUMBER("retry_cnt", IBV_QP_RETRY_CNT, retry_cnt, UINT8_MAX),
-	NUMBER("rnr_retry", IBV_QP_RNR_RETRY, rnr_retry, UINT8_MAX),
-	NUMBER("min_rnr_timer", IBV_QP_MIN_RNR_TIMER, min_rnr_timer, UINT8_MAX),
-	NUMBER("max_rd_atomic", IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic, UINT8_MAX),
-	NUMBER("max_dest_rd_atomic", IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic, UINT8_MAX),
-	NUMBER("sqd_event", IBV_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify, 1),
-	NUMBER("alt_port", IBV_QP_ALT_PATH, alt_port_num, UINT8_MAX),
-	NUMBER("alt_pkey", IBV_QP_ALT_PATH, alt_pkey_index, UINT16_MAX),
-	NUMBER("alt_timeout", IBV_QP_ALT_PATH, alt_timeout, UINT8_MAX),
-	NUMBER("alt_lid", IBV_QP_ALT_PATH, alt_ah_attr.dlid, UINT16_MAX),
-	NUMBER("alt_sl", IBV_QP_ALT_PATH, alt_ah_attr.sl, UINT8_MAX),
-#undef NUMBER
-};
-
-static void set_number(struct ibv_qp_attr *attr, unsigned int offset, unsigned int size, uint64_t value)
-{
-	/* Fields are 1, 2 or 4 bytes: little-endian or big, through their own type. */
-	void *field = (char *)attr + offset;
-
-	if (size == 1)
-		*(uint8_t *)field = value;
-	else if (size == 2)
-		*(uint16_t *)field = value;
-	else
-		*(uint32_t *)field = value;
-}
-
-static unsigned int named(struct args *args, const char *key, const char *(*name)(unsigned int),
-			  unsigned int count, unsigned int unset)
-{
-	const char *text = arg_text(args, key);
-
-	if (!text)
-		return unset;
-	for (unsigned int i = 0; i < count; i++)
-		if (name(i) && !strcmp(name(i), text))
-			return i;
-	arg_error(args, EINVAL, "%s=%s isn't known", key, text);
-	return unset;
-}
-
-static const char *mig_name(unsigned int state)
-{
-	static const char *const names[] = { "migrated", "rearm", "armed" };
-
-	return state < 3 ? names[state] : NULL;
-}
-
-static const char *mtu_name(unsigned int mtu)
-{
-	static const char *const names[] = { NULL, "256", "512", "1024", "2048", "4096" };
-
-	return mtu < 6 ? names[mtu] : NULL;
-}
-
-/* The attributes that are given, on top of those in attr; which they are. */
-static int qp_attributes(struct args *args, struct ibv_qp_attr *attr)
-{
-	const char *const av[] = { "lid", "sl", "path_bits", "static_rate", "gid", "gid_index",
-				   "hop_limit", "flow_label", "traffic_class" };
-	int mask = 0;
-
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		uint64_t value = arg_num(args, numbers[i].key, numbers[i].max, UINT64_MAX);
-
-		if (value == UINT64_MAX)
-			continue;
-		set_number(attr, numbers[i].offset, numbers[i].size, value);
-		mask |= numbers[i].mask;
-	}
-	for (unsigned int i = 1; i < args->line->argc; i++)
-		for (size_t j = 0; j < sizeof(av) / sizeof(av[0]); j++)
-			if (ctl_value(args->line->argv[i], av[j]))
-				mask |= IBV_QP_AV;
-	args_av(args, &attr->ah_attr);
-	attr->path_mtu = named(args, "mtu", mtu_name, 6, 0);
-	if (attr->path_mtu)
-		mask |= IBV_QP_PATH_MTU;
-	attr->qp_access_flags = arg_access(args, "access", UINT32_MAX);
-	if (attr->qp_access_flags != UINT32_MAX)
-		mask |= IBV_QP_ACCESS_FLAGS;
-	attr->path_mig_state = named(args, "path_mig", mig_name, 3, 3);
-	if (attr->path_mig_state != 3)
-		mask |= IBV_QP_PATH_MIG_STATE;
-	attr->cur_qp_state = named(args, "cur_state", qp_state_name, 7, 7);
-	if (attr->cur_qp_state != 7)
-		mask |= IBV_QP_CUR_STATE;
-	return mask;
-}
-
-static enum ibv_mtu port_mtu(const struct obj *obj, unsigned int port)
-{
-	struct ibv_port_attr attr;
-
-	return obj->dev->ops->query_port(obj->dev, port ? port : 1, &attr) ? IBV_MTU_256 : attr.active_mtu;
-}
-
-/* What a transition needs and wasn't given: values that suit most. */
-static int qp_defaults(const struct obj *obj, unsigned int type, struct ibv_qp_attr *attr, int mask)
-{
-	const unsigned int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-	bool ud = type == IBV_QPT_UD, target = type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV;
-	int add = 0;
-
-	if (attr->qp_state == IBV_QPS_INIT) {
-		add = TO_INIT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
-		if (!(mask & IBV_QP_PORT))
-			attr->port_num = 1;
-		if (!(mask & IBV_QP_ACCESS_FLAGS))
-			attr->qp_access_flags = all;
-	} else if (attr->qp_state == IBV_QPS_RTR && !ud) {
-		add = TO_RTR & ~(IBV_QP_AV | IBV_QP_DEST_QPN);
-		if (target)
-			add |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-		if (!(mask & IBV_QP_PATH_MTU))
-			attr->path_mtu = port_mtu(obj, attr->port_num);
-		if (!(mask & IBV_QP_MAX_DEST_RD_ATOMIC))
-			attr->max_dest_rd_atomic = RD_DEPTH;
-		if (!(mask & IBV_QP_MIN_RNR_TIMER))
-			attr->min_rnr_timer = 12;
-	} else if (attr->qp_state == IBV_QPS_RTS) {
-		add = IBV_QP_SQ_PSN;
-		if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND)
-			add |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			       IBV_QP_MAX_QP_RD_ATOMIC;
-		if (type == IBV_QPT_XRC_RECV)
-			add |= IBV_QP_TIMEOUT;
-		if (!(mask & IBV_QP_TIMEOUT))
-			attr->timeout = 14;
-		if (!(mask & IBV_QP_RETRY_CNT))
-			attr->retry_cnt = 7;
-		if (!(mask & IBV_QP_RNR_RETRY))
-			attr->rnr_retry = 7;
-		if (!(mask & IBV_QP_MAX_QP_RD_ATOMIC))
-			attr->max_rd_atomic = RD_DEPTH;
-	}
-	return mask | add;
-}
+#include "fs/obj_qp.h"
 
 static void qp_now(const struct obj *obj, struct ibv_qp_attr *attr, unsigned int *type)
 {
@@ -296,7 +134,7 @@ static int connect_one(struct obj *obj, const struct ibv_qp_attr *given, int mas
 		attr.qp_state = way[i];
 		attr.ah_attr.dlid = lid;
 		attr.dest_qp_num = qpn;
-		if (way[i] == IBV_QPS_RTR && type != IBV_QPT_UD)
+		if (way[i] == IBV_QPS_RTR && !qp_unconnected(type))
 			step |= IBV_QP_AV | IBV_QP_DEST_QPN;
 		err = qp_apply(obj, &attr, qp_defaults(obj, type, &attr, step), "connect");
 	}
@@ -325,7 +163,7 @@ static uint16_t port_lid(const struct obj *obj, unsigned int port)
 static int connect_pair(struct obj *obj, struct obj *peer, struct ibv_qp_attr *attr, int mask)
 {
 	unsigned int port = mask & IBV_QP_PORT ? attr->port_num : 1;
-	enum ibv_mtu mine = port_mtu(obj, port), theirs = port_mtu(peer, port);
+	enum ibv_mtu mine = qp_port_mtu(obj, port), theirs = qp_port_mtu(peer, port);
 	int err;
 
 	if (!in_reset(peer))
@@ -334,10 +172,10 @@ static int connect_pair(struct obj *obj, struct obj *peer, struct ibv_qp_attr *a
 		attr->path_mtu = mine < theirs ? mine : theirs;
 		mask |= IBV_QP_PATH_MTU;
 	}
-	err = connect_one(obj, attr, mask, port_lid(peer, port), peer->qpn_key.qpn);
+	err = connect_one(obj, attr, mask, port_lid(peer, port), obj_qpn(peer));
 	if (err || peer == obj)
 		return err;
-	err = connect_one(peer, attr, mask, port_lid(obj, port), obj->qpn_key.qpn);
+	err = connect_one(peer, attr, mask, port_lid(obj, port), obj_qpn(obj));
 	if (!err)
 		return 0;
 	to_reset(obj);
@@ -392,16 +230,27 @@ static int qp_make(struct obj *obj, const struct ibfs_qp_init *init)
 	obj_client(obj);
 	err = obj->ops->create_qp(obj->dev, init, &obj->client, &obj->qp);
 	if (err)
-		return obj_fail(obj, -err, "create: %s", err == -EINVAL ? "pd=, cq=, srq=, xrcd= don't "
-				"suit the type, or a size is more than the device can" : strerror(-err));
+		return obj_fail(obj, -err, "create: %s", err == -EINVAL ? "pd=, cq=, srq=, xrcd=, "
+				"port= don't suit the type, or a size is more than the device can" :
+				err == -EBUSY ? "somebody has the port's" : strerror(-err));
 	obj->ops->query_qp(obj->qp, &attr, &made, &qpn);
-	obj_qpn_add(obj, qpn);
+	obj_qpn_add(obj, obj_qpn_key(qpn, made.port_num));
 	return 0;
+}
+
+/* As the kernel asks for CAP_NET_RAW: these speak for others than themselves. */
+static void check_type(struct args *args, unsigned int type)
+{
+	if (type == IBFS_QPT_RAW_IPV6 || type == IBFS_QPT_RAW_ETHERTYPE)
+		arg_error(args, EOPNOTSUPP, "type=%s: type=raw_packet sends and receives such packets",
+			  qp_type_name(type));
+	if ((type <= IBFS_QPT_GSI || type == IBV_QPT_RAW_PACKET) && args->cred->uid)
+		arg_error(args, EPERM, "type=%s is for root", qp_type_name(type));
 }
 
 static int qp_create(struct args *args)
 {
-	unsigned int type = named(args, "type", qp_type_name, 16, IBV_QPT_RC);
+	unsigned int type = qp_named(args, "type", qp_type_name, 16, IBV_QPT_RC);
 	struct obj *pd = arg_obj(args, "pd", OBJ_PD, type != IBV_QPT_XRC_RECV);
 	struct obj *cq = arg_obj(args, "cq", OBJ_CQ, type != IBV_QPT_XRC_RECV);
 	struct obj *recv_cq = arg_obj(args, "recv_cq", OBJ_CQ, false);
@@ -418,8 +267,10 @@ static int qp_create(struct args *args)
 			 .max_recv_sge = arg_num(args, "recv_sge", UINT32_MAX, 4),
 			 .max_inline_data = arg_num(args, "inline", UINT32_MAX, 256) },
 		.sq_sig_all = arg_word(args, "sig_all"),
+		.port_num = type <= IBFS_QPT_GSI ? arg_num(args, "port", UINT8_MAX, 1) : 0,
 	};
 
+	check_type(args, type);
 	if (arg_word(args, "block_mcast_loopback"))
 		init.create_flags |= IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
 	if (opened != UINT64_MAX)
@@ -449,7 +300,7 @@ static void qp_status(struct obj *obj, struct textbuf *out)
 		    attr.max_rd_atomic, attr.max_dest_rd_atomic);
 	av_print(out, "", &attr.ah_attr);
 	text_printf(out, "path_mig %s\nalt_port %u\nalt_pkey %u\nalt_timeout %u\n",
-		    mig_name(attr.path_mig_state), attr.alt_port_num, attr.alt_pkey_index,
+		    qp_mig_name(attr.path_mig_state), attr.alt_port_num, attr.alt_pkey_index,
 		    attr.alt_timeout);
 	av_print(out, "alt_", &attr.alt_ah_attr);
 	text_printf(out, "sq %u\nrq %u\nsge %u\nrecv_sge %u\ninline %u\nsig_all %d\naccess ",

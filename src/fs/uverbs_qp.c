@@ -107,6 +107,23 @@ static int make(struct uv_cmd *cmd, struct uobj *obj, const struct ibfs_qp_init 
 	return err;
 }
 
+/* As the kernel: the management QPs are its own clients', and raw packets take CAP_NET_RAW. */
+static int type_check(const struct uv_cmd *cmd, unsigned int type)
+{
+	switch (type) {
+	case IBV_QPT_RAW_PACKET:
+		return cmd->req->cred.uid ? -EPERM : 0;
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
 static int create(struct uv_cmd *cmd, const struct ib_uverbs_ex_create_qp *req,
 		  struct ib_uverbs_create_qp_resp *resp)
 {
@@ -124,9 +141,9 @@ static int create(struct uv_cmd *cmd, const struct ib_uverbs_ex_create_qp *req,
 	struct uobj *obj;
 	int err;
 
-	/* The management QPs are the port's own. */
-	if (req->qp_type == IBFS_QPT_SMI || req->qp_type == IBFS_QPT_GSI)
-		return -EINVAL;
+	err = type_check(cmd, req->qp_type);
+	if (err)
+		return err;
 	if (req->qp_type != IBV_QPT_XRC_RECV && cmd->drv_out_len < sizeof(struct rxe_create_qp_resp))
 		return -EINVAL;
 	err = fill_refs(cmd, req, &init);
@@ -320,6 +337,9 @@ static int modify(struct uv_cmd *cmd, const struct ib_uverbs_modify_qp *req)
 	err = modify_check(cmd->uf->dev, req);
 	if (err)
 		return err;
+	/* IB_QP_SET_QKEY: such a Q_Key is management's. */
+	if (req->attr_mask & IBV_QP_QKEY && req->qkey >> 31 && cmd->req->cred.uid)
+		return -EPERM;
 	dest_to_attr(&req->dest, &attr.ah_attr);
 	dest_to_attr(&req->alt_dest, &attr.alt_ah_attr);
 	return uv_verbs(cmd->uf)->modify_qp(obj->qp, &attr, (int)req->attr_mask);

@@ -12,6 +12,7 @@
 
 #include "fabric/packet.h"
 #include "hca/agent.h"
+#include "hca/hca.h"
 
 #define CLASS_VERSIONS	0x83	/* one past the largest */
 #define CLASS_END	0x50
@@ -311,6 +312,15 @@ void mad_agent_recv(struct mad_agent *agent, const struct mad_addr *addr,
 	agent->ops->recv(agent->client, agent, 0, addr, mad, len);
 }
 
+/* A queue pair of type SMI or GSI sees what agents see, and speaks for the port where none does. */
+static bool give_engine(const struct mad_port *mp, struct port *port, unsigned int qpn,
+			struct packet *pkt)
+{
+	struct hca *hca = (struct hca *)mp->dev;
+
+	return hca->engine && hca->engine->mad && hca->engine->mad(hca, port, qpn, pkt);
+}
+
 /* port_agents.deliver: what the node's own agents left. */
 static void mad_deliver(struct port *port, struct packet *pkt, const struct mad_view *view)
 {
@@ -319,12 +329,15 @@ static void mad_deliver(struct port *port, struct packet *pkt, const struct mad_
 	struct mad_agent *agent;
 	struct mad_addr addr;
 	unsigned int qpn = be32toh(view->bth->dqpn) & BTH_QPN_MASK;
+	bool taken;
 
 	if (!mad_valid(hdr, qpn))
 		return;
+	taken = give_engine(mp, port, qpn, pkt);
 	agent = agent_for(mp, hdr);
 	if (!agent) {
-		answer_unclaimed(port, pkt, view);
+		if (!taken)
+			answer_unclaimed(port, pkt, view);
 		return;
 	}
 	addr_from_view(port, view, &addr);

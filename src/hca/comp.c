@@ -158,6 +158,16 @@ static struct swqe *comp_expect(struct ibfs_qp *qp, const struct rx *rx, bool at
 	return NULL;
 }
 
+/* All of it is there: what was to be invalidated then is, or the request failed after all. */
+static void read_finish(struct ibfs_qp *qp, const struct swqe *wqe)
+{
+	if (wqe->wr.opcode == IBFS_WR_RDMA_READ_WITH_INV &&
+	    mr_invalidate(qp, qp->pd, wqe->wr.ex.invalidate_rkey, false))
+		req_fail(qp, IBV_WC_MW_BIND_ERR);
+	else
+		req_retire(qp, IBV_WC_SUCCESS, wqe->length);
+}
+
 static void read_done(struct ibfs_qp *qp, struct rx *rx, int err)
 {
 	struct requester *req = &qp->req;
@@ -172,7 +182,7 @@ static void read_done(struct ibfs_qp *qp, struct rx *rx, int err)
 	}
 	comp_progress(qp, rx->psn + rx->segs);
 	if (psn_cmp(req->una, wqe->last_psn) > 0)
-		req_retire(qp, IBV_WC_SUCCESS, wqe->length);
+		read_finish(qp, wqe);
 	req_advance(qp);
 }
 

@@ -20,6 +20,8 @@ static bool transport_match(const struct ibfs_qp *qp, const struct rx *rx)
 {
 	uint8_t class = rx->opcode & 0xe0, low = rx->opcode & 31;
 
+	if (rx->raw || qp->type == IBV_QPT_RAW_PACKET)
+		return rx->raw && qp->type == IBV_QPT_RAW_PACKET;
 	if (class == qp->transport)
 		return true;
 	if (class != OP_VENDOR || !rx->op->kind)
@@ -61,12 +63,14 @@ static bool pkey_check(const struct ibfs_qp *qp, const struct rx *rx)
 {
 	uint16_t pkey = ntohs(rx->bth->pkey);
 
+	if (qp->type == IBFS_QPT_SMI || rx->raw)
+		return true;
 	if (qp->type == IBFS_QPT_GSI)
 		return port_pkey_match(rx->port, pkey);
 	return pkey_match(pkey, port_pkey(rx->port, qp->attr.pkey_index));
 }
 
-static bool receives(const struct ibfs_qp *qp)
+bool qp_receives(const struct ibfs_qp *qp)
 {
 	return qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS ||
 	       qp->state == IBV_QPS_SQD || qp->state == IBV_QPS_SQE;
@@ -74,7 +78,7 @@ static bool receives(const struct ibfs_qp *qp)
 
 void qp_recv(struct ibfs_qp *qp, struct rx *rx)
 {
-	if (!receives(qp) || !transport_match(qp, rx))
+	if (!qp_receives(qp) || !transport_match(qp, rx))
 		return;
 	if (qp_connected(qp) ? !path_check(qp, rx) : rx->port->num != qp->attr.port_num)
 		return;
@@ -126,6 +130,10 @@ void net_recv(struct hca *hca, struct port *port, struct packet *pkt)
 
 	if (!rx_parse(&rx, port, pkt))
 		return;
+	if (rx.raw) {
+		raw_recv(verbs, &rx);
+		return;
+	}
 	if (rx.multicast) {
 		mcast_recv(verbs, &rx);
 		return;

@@ -52,9 +52,7 @@ void hca_recv(struct port *port, struct packet *pkt)
 	struct hca *hca = port->node->priv;
 	const struct bth *bth = packet_bth(pkt);
 
-	if (!bth)
-		return;
-	switch (be32toh(bth->dqpn) & BTH_QPN_MASK) {
+	switch (bth ? be32toh(bth->dqpn) & BTH_QPN_MASK : BTH_QPN_MASK) {
 	case 0:
 		smi_recv(port, pkt);
 		break;

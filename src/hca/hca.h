@@ -15,8 +15,10 @@ struct packet;
 
 /* What the verbs engine does for an HCA; any function may be NULL. */
 struct hca_engine {
-	/* A packet for another QP than 0 and 1 (or a multicast one), LRH first; owned as in packet.h. */
+	/* A packet for another QP than 0 and 1 (a multicast or a raw one), LRH first; owned as in packet.h. */
 	void (*recv)(struct hca *hca, struct port *port, struct packet *pkt);
+	/* A MAD for QP0 or QP1 that the node's agents left: true when somebody has such a QP. */
+	bool (*mad)(struct hca *hca, struct port *port, unsigned int qpn, struct packet *pkt);
 	/* PORT_EV_* happened; device_event() was called. */
 	void (*port_event)(struct hca *hca, struct port *port, unsigned int events);
 	/* Put its limits and capabilities into what soft_ops->query_device() fills. */

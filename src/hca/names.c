@@ -45,8 +45,9 @@ const char *wc_status_name(unsigned int status)
 
 static const char *const qp_types[] = {
 	[IBFS_QPT_SMI] = "smi", [IBFS_QPT_GSI] = "gsi", [IBV_QPT_RC] = "rc", [IBV_QPT_UC] = "uc",
-	[IBV_QPT_UD] = "ud", [IBV_QPT_RAW_PACKET] = "raw", [IBV_QPT_XRC_SEND] = "xrc_ini",
-	[IBV_QPT_XRC_RECV] = "xrc_tgt",
+	[IBV_QPT_UD] = "ud", [IBFS_QPT_RAW_IPV6] = "raw_ipv6",
+	[IBFS_QPT_RAW_ETHERTYPE] = "raw_ethertype", [IBV_QPT_RAW_PACKET] = "raw_packet",
+	[IBV_QPT_XRC_SEND] = "xrc_ini", [IBV_QPT_XRC_RECV] = "xrc_tgt",
 };
 
 const char *qp_type_name(unsigned int type)

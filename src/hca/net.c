@@ -131,6 +131,8 @@ int net_xmit(struct ibfs_qp *qp, struct packet *pkt, const struct tx *tx)
 	put_ext(at + grh + sizeof(struct bth), headers, tx);
 	pkt->gso_size = tx->segs > 1 ? qp->mtu : 0;
 	pkt->gso_segs = tx->segs > 1 ? tx->segs : 0;
+	if (qp->type == IBFS_QPT_SMI)
+		return special_xmit(port, pkt);
 	pkt->vl = port_vl(NULL, port, av->sl);
 	return net_out(qp, port, pkt, av->dlid);
 }
@@ -142,7 +144,7 @@ const void *rx_header(const struct rx *rx, unsigned int header)
 	return rx->op->headers & header ? rx->ext + headers_size(before) : NULL;
 }
 
-/* All headers have to be in linear data. Raw packets (LNH 0 and 1) aren't ours. */
+/* All headers have to be in linear data. */
 bool rx_parse(struct rx *rx, struct port *port, struct packet *pkt)
 {
 	uint32_t at = sizeof(struct lrh);
@@ -151,11 +153,11 @@ bool rx_parse(struct rx *rx, struct port *port, struct packet *pkt)
 	if (pkt->bad_crc || pkt->len < at)
 		return false;
 	rx->lrh = (const struct lrh *)pkt->data;
+	if (lrh_lnh(rx->lrh) < LNH_BTH)
+		return raw_parse(rx);
 	if (lrh_lnh(rx->lrh) == LNH_GRH) {
 		rx->grh = (const struct grh *)(pkt->data + at);
 		at += sizeof(struct grh);
-	} else if (lrh_lnh(rx->lrh) != LNH_BTH) {
-		return false;
 	}
 	if (pkt->len < at + sizeof(struct bth))
 		return false;

@@ -132,13 +132,14 @@ unsigned int headers_size(unsigned int mask)
 
 #define RC	(1 << IBV_QPT_RC | 1 << IBV_QPT_XRC_SEND)
 #define UC	(1 << IBV_QPT_UC)
-#define UD	(1 << IBV_QPT_UD | 1 << IBFS_QPT_GSI | 1 << IBFS_QPT_SMI)
+#define UD	(1 << IBV_QPT_UD)
+#define MGMT	(1 << IBFS_QPT_GSI | 1 << IBFS_QPT_SMI)
 #define RAW	(1 << IBV_QPT_RAW_PACKET)
 
 static const struct wr_info wrs[IBFS_WR_OPCODES] = {
 	[IBFS_WR_RDMA_WRITE] = { "write", IBFS_WC_RDMA_WRITE, KIND_WRITE, RC | UC },
 	[IBFS_WR_RDMA_WRITE_WITH_IMM] = { "write_with_imm", IBFS_WC_RDMA_WRITE, KIND_WRITE, RC | UC },
-	[IBFS_WR_SEND] = { "send", IBFS_WC_SEND, KIND_SEND, RC | UC | UD | RAW },
+	[IBFS_WR_SEND] = { "send", IBFS_WC_SEND, KIND_SEND, RC | UC | UD | MGMT | RAW },
 	[IBFS_WR_SEND_WITH_IMM] = { "send_with_imm", IBFS_WC_SEND, KIND_SEND, RC | UC | UD },
 	[IBFS_WR_RDMA_READ] = { "read", IBFS_WC_RDMA_READ, KIND_READ, RC, .rd_atomic = true },
 	[IBFS_WR_ATOMIC_CMP_AND_SWP] = { "cmp_and_swp", IBFS_WC_COMP_SWAP, KIND_ATOMIC, RC,
@@ -149,6 +150,8 @@ static const struct wr_info wrs[IBFS_WR_OPCODES] = {
 	[IBFS_WR_BIND_MW] = { "bind_mw", IBFS_WC_BIND_MW, KIND_NONE, RC | UC, .local = true },
 	[IBFS_WR_SEND_WITH_INV] = { "send_with_inv", IBFS_WC_SEND, KIND_SEND, RC },
 	[IBFS_WR_LSO] = { "lso", IBFS_WC_LSO, KIND_SEND, UD },
+	[IBFS_WR_RDMA_READ_WITH_INV] = { "read_with_inv", IBFS_WC_RDMA_READ, KIND_READ, RC,
+					 .rd_atomic = true },
 	[IBFS_WR_MASKED_ATOMIC_CMP_AND_SWP] = { "masked_cmp_and_swp", IBFS_WC_MASKED_COMP_SWAP,
 						KIND_ATOMIC, RC, .rd_atomic = true },
 	[IBFS_WR_MASKED_ATOMIC_FETCH_AND_ADD] = { "masked_fetch_and_add", IBFS_WC_MASKED_FETCH_ADD,

@@ -160,23 +160,19 @@ static int init_check(const struct verbs *verbs, const struct ibfs_qp_init *init
 {
 	bool tgt = init->type == IBV_QPT_XRC_RECV, ini = init->type == IBV_QPT_XRC_SEND;
 
-	switch (init->type) {
-	case IBV_QPT_RC:
-	case IBV_QPT_UC:
-	case IBV_QPT_UD:
-	case IBV_QPT_XRC_SEND:
-	case IBV_QPT_XRC_RECV:
-		break;
-	default:
+	if (init->type == IBFS_QPT_RAW_IPV6 || init->type == IBFS_QPT_RAW_ETHERTYPE ||
+	    !qp_type_name(init->type))
 		return -EOPNOTSUPP;
-	}
+	if (init->type <= IBFS_QPT_GSI && !verbs_port(verbs, init->port_num))
+		return -EINVAL;
 	if (!cap_ok(&init->cap))
 		return -EINVAL;
 	if (tgt ? !init->xrcd : !init->pd || !init->send_cq)
 		return -EINVAL;
 	if (!tgt && !ini && !init->recv_cq)
 		return -EINVAL;
-	if ((tgt || ini) && init->srq)
+	if (init->srq && init->type != IBV_QPT_RC && init->type != IBV_QPT_UC &&
+	    init->type != IBV_QPT_UD)
 		return -EINVAL;
 	if (init->srq && init->srq->xrc)
 		return -EINVAL;
@@ -198,10 +194,11 @@ static uint8_t type_transport(unsigned int type)
 		return OP_RC;
 	case IBV_QPT_UC:
 		return OP_UC;
-	case IBV_QPT_UD:
-		return OP_UD;
-	default:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
 		return OP_XRC;
+	default:
+		return OP_UD;
 	}
 }
 
@@ -223,8 +220,10 @@ static void qp_refs(struct ibfs_qp *qp, int n)
 static void qp_reset_attr(struct ibfs_qp *qp)
 {
 	struct ibv_qp_cap cap = qp->attr.cap;
+	uint8_t port = qp_special(qp) ? qp->attr.port_num : 0;
 
-	qp->attr = (struct ibv_qp_attr){ .cap = cap, .path_mig_state = IBV_MIG_MIGRATED };
+	qp->attr = (struct ibv_qp_attr){ .cap = cap, .path_mig_state = IBV_MIG_MIGRATED,
+					 .port_num = port };
 	qp->mtu = 4096;
 	qp->comm_est = qp->last_wqe_told = false;
 }
@@ -235,13 +234,36 @@ static int qp_queues(struct ibfs_qp *qp)
 	bool sends = qp->type != IBV_QPT_XRC_RECV;
 	bool receives = qp->transport != OP_XRC && !qp->srq;
 
-	if (sends && sq_init(&qp->req, cap, qp->type == IBV_QPT_UD))
+	if (sends && sq_init(&qp->req, cap, qp->type == IBV_QPT_UD || qp_special(qp)))
 		return -ENOMEM;
 	if (receives && rq_init(&qp->rq, cap->max_recv_wr, cap->max_recv_sge)) {
 		sq_free(&qp->req);
 		return -ENOMEM;
 	}
 	return 0;
+}
+
+/* Its number, and what finds it by something else than that. */
+static int qp_name(struct ibfs_qp *qp, unsigned int port)
+{
+	int err;
+
+	if (qp_special(qp))
+		return special_claim(qp, port);
+	err = table_add(&qp->verbs->qps, qp, &qp->qpn);
+	if (!err && qp->type == IBV_QPT_RAW_PACKET)
+		raw_add(qp);
+	return err;
+}
+
+static void qp_unname(struct ibfs_qp *qp)
+{
+	if (qp->type == IBV_QPT_RAW_PACKET)
+		raw_del(qp);
+	if (qp_special(qp))
+		special_release(qp);
+	else
+		table_del(&qp->verbs->qps, qp->qpn);
 }
 
 int qp_create(struct ibfs_device *dev, const struct ibfs_qp_init *init, struct verbs_client *client,
@@ -279,7 +301,7 @@ int qp_create(struct ibfs_device *dev, const struct ibfs_qp_init *init, struct v
 	err = qp_queues(qp);
 	if (err)
 		goto free;
-	err = table_add(&verbs->qps, qp, &qp->qpn);
+	err = qp_name(qp, init->port_num);
 	if (err)
 		goto queues;
 	qp_refs(qp, 1);
@@ -346,7 +368,7 @@ void qp_free(struct ibfs_qp *qp)
 		free(opener);
 	qp->state = IBV_QPS_RESET;
 	qp_reset(qp);
-	table_del(&qp->verbs->qps, qp->qpn);
+	qp_unname(qp);
 	qp_refs(qp, -1);
 	sq_free(&qp->req);
 	rq_free(&qp->rq);

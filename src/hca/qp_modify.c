@@ -205,6 +205,7 @@ void qp_query(struct ibfs_qp *qp, struct ibv_qp_attr *attr, struct ibfs_qp_init 
 		.pd = qp->pd, .send_cq = qp->send_cq, .recv_cq = qp->recv_cq, .srq = qp->srq,
 		.xrcd = qp->xrcd, .cap = qp->attr.cap, .type = qp->type,
 		.create_flags = qp->create_flags, .sq_sig_all = qp->sq_sig_all,
+		.port_num = qp_special(qp) ? qp->attr.port_num : 0,
 	};
 	*qpn = qp->qpn;
 }

@@ -54,7 +54,7 @@ static void wc_address(struct ibfs_wc *wc, const struct rx *rx)
 		wc->wc_flags |= IBV_WC_GRH;
 	if (rx->csum_ok)
 		wc->wc_flags |= IBV_WC_IP_CSUM_OK;
-	for (unsigned int i = 0; i < port_num_pkeys(port); i++) {
+	for (unsigned int i = 0; !rx->raw && i < port_num_pkeys(port); i++) {
 		if (port_pkey(port, i) == ntohs(rx->bth->pkey)) {
 			wc->pkey_index = i;
 			break;

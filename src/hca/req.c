@@ -560,7 +560,7 @@ static void tx_atomic(const struct swqe *wqe, struct tx *tx, uint8_t transport)
 static enum step req_rd_atomic(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *budget)
 {
 	struct requester *req = &qp->req;
-	bool read = wqe->wr.opcode == IBFS_WR_RDMA_READ;
+	bool read = wr_info(wqe->wr.opcode)->kind == KIND_READ;
 	struct packet pkt;
 	struct tx tx;
 
@@ -653,6 +653,8 @@ static enum step req_step(struct ibfs_qp *qp, uint32_t *budget)
 	info = wr_info(wqe->wr.opcode);
 	if (info->local)
 		return req_local(qp, wqe);
+	if (qp->type == IBV_QPT_RAW_PACKET)
+		return req_raw(qp, wqe, budget);
 	if (!qp_connected(qp))
 		return req_datagram(qp, wqe, budget);
 	return info->rd_atomic ? req_rd_atomic(qp, wqe, budget) : req_message(qp, wqe, budget);

@@ -18,6 +18,9 @@ enum step {
 int req_payload(struct ibfs_qp *qp, const struct swqe *wqe, uint32_t *len, struct packet *pkt,
 		void **bounce);
 enum step req_datagram(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *budget);
+enum step req_raw(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *budget);
+/* A datagram or raw packet was sent, all of its message when last. */
+void req_datagram_sent(struct ibfs_qp *qp, struct swqe *wqe, uint32_t len, uint32_t *budget);
 void req_rnr(struct ibfs_qp *qp, uint32_t psn, ev_tstamp delay);
 void req_start(struct ibfs_qp *qp);
 bool req_draining(const struct ibfs_qp *qp);

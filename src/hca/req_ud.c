@@ -13,6 +13,8 @@
 
 static uint16_t ud_pkey(const struct ibfs_qp *qp, const struct swqe *wqe, const struct port *port)
 {
+	if (qp->type == IBFS_QPT_SMI)
+		return PKEY_DEFAULT;
 	return port_pkey(port, qp->type == IBFS_QPT_GSI ? wqe->wr.ud.pkey_index : qp->attr.pkey_index);
 }
 
@@ -72,10 +74,28 @@ static void lso_send(struct ibfs_qp *qp, const struct swqe *wqe, const struct po
 	net_xmit(qp, pkt, &tx);
 }
 
+void req_datagram_sent(struct ibfs_qp *qp, struct swqe *wqe, uint32_t len, uint32_t *budget)
+{
+	struct requester *req = &qp->req;
+
+	*budget -= len < *budget ? len : *budget;
+	if (req->xfer && req->xfer_ready) {
+		xfer_free(req->xfer);
+		req->xfer = NULL;
+	}
+	req->off += len;
+	if (req->off < wqe->length)
+		return;
+	wqe->done = true;
+	req->next++;
+	req->off = 0;
+	req_advance(qp);
+}
+
 enum step req_datagram(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *budget)
 {
 	struct requester *req = &qp->req;
-	bool lso = wqe->wr.opcode == IBFS_WR_LSO, last;
+	bool lso = wqe->wr.opcode == IBFS_WR_LSO;
 	const struct port *port = wqe->av ? verbs_port(qp->verbs, wqe->av->port_num) : NULL;
 	uint32_t mtu = port ? 128U << port->neighbor_mtu : 0, len = wqe->length - req->off;
 	void *bounce = NULL;
@@ -101,23 +121,11 @@ enum step req_datagram(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *budget)
 		return STEP_MORE;
 	}
 	wqe->started = true;
-	last = req->off + len == wqe->length;
-	*budget -= len < *budget ? len : *budget;
 	if (lso)
-		lso_send(qp, wqe, port, &pkt, req->off, last);
+		lso_send(qp, wqe, port, &pkt, req->off, req->off + len == wqe->length);
 	else
 		ud_send(qp, wqe, port, &pkt);
 	free(bounce);
-	if (req->xfer && req->xfer_ready) {
-		xfer_free(req->xfer);
-		req->xfer = NULL;
-	}
-	req->off += len;
-	if (last) {
-		wqe->done = true;
-		req->next++;
-		req->off = 0;
-		req_advance(qp);
-	}
+	req_datagram_sent(qp, wqe, len, budget);
 	return STEP_MORE;
 }

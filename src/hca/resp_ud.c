@@ -10,6 +10,11 @@
 
 #define GRH_ROOM 40
 
+static uint32_t grh_room(const struct rx *rx)
+{
+	return rx->raw ? 0 : GRH_ROOM;
+}
+
 static void ud_done(struct ibfs_qp *qp, struct rx *rx, int err)
 {
 	if (err) {
@@ -17,7 +22,7 @@ static void ud_done(struct ibfs_qp *qp, struct rx *rx, int err)
 		qp_error(qp);
 		return;
 	}
-	qp->resp.off = GRH_ROOM + rx->len;
+	qp->resp.off = grh_room(rx) + rx->len;
 	recv_complete(qp, rx, IBV_WC_SUCCESS);
 }
 
@@ -39,7 +44,8 @@ static void ud_grh(struct ibfs_qp *qp, struct rx *rx, int err)
 
 static bool qkey_ok(const struct ibfs_qp *qp, const struct rx *rx)
 {
-	if (rx->qkey == qp->attr.qkey)
+	/* A raw packet has none, and a MAD's was looked at by the port. */
+	if (rx->raw || qp_special(qp) || rx->qkey == qp->attr.qkey)
 		return true;
 	if (rx->port->qkey_violations < UINT16_MAX)
 		rx->port->qkey_violations++;
@@ -56,13 +62,13 @@ void resp_ud(struct ibfs_qp *qp, struct rx *rx)
 	err = recv_take(qp, qp->srq);
 	if (err == -ENOENT)
 		return;
-	if (err || rx->len + GRH_ROOM > r->wqe.length) {
+	if (err || rx->len + grh_room(rx) > r->wqe.length) {
 		recv_complete(qp, rx, err ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_LOC_LEN_ERR);
 		qp_error(qp);
 		return;
 	}
-	rx->csum_ok = csum_packet_ok(rx->pkt, rx->off, rx->len);
-	r->off = GRH_ROOM;
+	rx->csum_ok = !rx->raw && csum_packet_ok(rx->pkt, rx->off, rx->len);
+	r->off = grh_room(rx);
 	err = recv_scatter(qp, rx, ud_grh);
 	if (err <= 0)
 		ud_grh(qp, rx, err);

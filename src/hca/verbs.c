@@ -99,19 +99,25 @@ static void **table_next(struct table *table, uint32_t *at)
 	return NULL;
 }
 
+static void qp_end(struct ibfs_qp *qp)
+{
+	qp->client = NULL;
+	mcast_detach_all(qp);
+	qp_free(qp);
+}
+
 /* What a client left is destroyed in reverse order of dependence, and nobody told. */
 static void verbs_teardown(struct verbs *verbs)
 {
 	void **slot;
 	uint32_t at;
 
-	for (at = 0; (slot = table_next(&verbs->qps, &at));) {
-		struct ibfs_qp *qp = *slot;
-
-		qp->client = NULL;
-		mcast_detach_all(qp);
-		qp_free(qp);
-	}
+	for (at = 0; at <= verbs->hca->dev.num_ports; at++)
+		for (int i = 0; i < 2; i++)
+			if (verbs->special[at][i])
+				qp_end(verbs->special[at][i]);
+	for (at = 0; (slot = table_next(&verbs->qps, &at));)
+		qp_end(*slot);
 	for (at = 0; (slot = table_next(&verbs->srqs, &at));)
 		srq_destroy(*slot);
 	for (at = 0; (slot = table_next(&verbs->cqs, &at));)
@@ -140,6 +146,7 @@ static void verbs_free(struct hca *hca)
 	task_cancel(verbs->ibfs->tasks, &verbs->poll_task);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		free(tables[i]->slot);
+	free(verbs->special);
 	free(verbs);
 	hca->engine = NULL;
 	hca->engine_priv = NULL;
@@ -147,6 +154,7 @@ static void verbs_free(struct hca *hca)
 
 const struct hca_engine verbs_engine = {
 	.recv = net_recv,
+	.mad = special_mad,
 	.query_device = verbs_query_device,
 	.free = verbs_free,
 };
@@ -158,6 +166,11 @@ int verbs_start(struct hca *hca)
 
 	if (!verbs)
 		return -ENOMEM;
+	verbs->special = calloc(hca->dev.num_ports + 1, sizeof(*verbs->special));
+	if (!verbs->special) {
+		free(verbs);
+		return -ENOMEM;
+	}
 	verbs->hca = hca;
 	verbs->node = hca->node;
 	verbs->fabric = hca->node->fabric;

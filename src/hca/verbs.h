@@ -9,6 +9,7 @@
  *  resp.c	responder: takes request packets, answers
  *  comp.c	completer: takes responses, completes work requests
  *  net.c demux.c	headers on and off; to which QP a packet goes
+ *  special.c raw.c	what is different for SMI, GSI and raw packet QPs
  * All runs in the event loop. A packet that one QP sends may come back as a
  * response before port_xmit() returns, so whoever sends writes its own state
  * down first and looks at it again afterwards.
@@ -61,12 +62,14 @@ struct verbs {
 	unsigned int num_groups, num_attached;
 	struct ibfs_qp *polled;		/* whose rings are looked at, utlist */
 	struct task poll_task;
+	struct ibfs_qp *(*special)[2];	/* QP0 and QP1 by port, where clients have them */
+	struct ibfs_qp *raws;		/* utlist */
 };
 extern const struct ibv_device_attr verbs_limits;
 
 static inline struct port *verbs_port(const struct verbs *verbs, unsigned int num)
 {
-	return num >= 1 && num <= verbs->node->num_ports ? &verbs->node->ports[num] : NULL;
+	return num >= 1 && num <= verbs->hca->dev.num_ports ? &verbs->node->ports[num] : NULL;
 }
 
 struct ibfs_pd {
@@ -402,11 +405,16 @@ struct ibfs_qp {
 	bool is_polled;
 	uint32_t polled_index;
 	unsigned int idle_polls;
+	struct ibfs_qp *raw_prev, *raw_next;	/* of verbs->raws */
 };
 
 static inline bool qp_connected(const struct ibfs_qp *qp)
 {
 	return qp->transport != OP_UD;
+}
+static inline bool qp_special(const struct ibfs_qp *qp)
+{
+	return qp->type == IBFS_QPT_SMI || qp->type == IBFS_QPT_GSI;
 }
 static inline bool qp_reliable(const struct ibfs_qp *qp)
 {
@@ -465,6 +473,7 @@ struct rx {
 	uint32_t off, len;		/* payload */
 	uint32_t dqpn, sqpn, qkey;	/* the last two: UD */
 	bool multicast;
+	bool raw;			/* LNH 0 or 1: op and bth stand for nothing on the wire */
 	bool csum_ok;
 };
 
@@ -485,6 +494,8 @@ struct tx {				/* what a packet is to carry */
 	uint32_t gso_size;
 	uint32_t segs;
 };
+/* Is it in a state in which packets reach it? */
+bool qp_receives(const struct ibfs_qp *qp);
 /* A packet for one QP that was parsed. */
 void qp_recv(struct ibfs_qp *qp, struct rx *rx);
 /* Headers in front of the payload that pkt has, and away: 0, or why it couldn't leave. */
@@ -526,6 +537,18 @@ int rx_scatter(struct ibfs_qp *qp, struct rx *rx, const struct ibfs_pd *pd,
 	       void (*then)(struct ibfs_qp *, struct rx *, int));
 /* Is the payload as long as the packet's place in its message says? */
 bool rx_length_ok(const struct ibfs_qp *qp, const struct rx *rx);
+
+/* special.c: SMI and GSI QPs. -EBUSY: the port's is somebody's. */
+int special_claim(struct ibfs_qp *qp, unsigned int port);
+void special_release(struct ibfs_qp *qp);
+bool special_mad(struct hca *hca, struct port *port, unsigned int qpn, struct packet *pkt);
+int special_xmit(struct port *port, struct packet *pkt);
+
+/* raw.c */
+void raw_add(struct ibfs_qp *qp);
+void raw_del(struct ibfs_qp *qp);
+void raw_recv(struct verbs *verbs, struct rx *rx);
+bool raw_parse(struct rx *rx);			/* the part of rx_parse() for LNH 0 and 1 */
 
 /* hold.c */
 int qp_hold(struct ibfs_qp *qp, const struct rx *rx, struct xfer *xfer,
