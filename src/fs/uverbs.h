@@ -5,7 +5,8 @@
  * by handles of one table, events are read from files of their own.
  * <rdma/ib_user_verbs.h>, <rdma/rdma_user_rxe.h>; kernel drivers/infiniband/core/uverbs*.c.
  *
- *  uverbs.c	the file: open, write, close; headers of commands; a command's life
+ *  uverbs.c	the file: open, write, close; headers of commands
+ *  uverbs_run.c	a command's life
  *  uverbs_cmd.c	the table of commands
  *  uverbs_obj.c	handles
  *  uverbs_event.c	completion and asynchronous event files
@@ -155,7 +156,7 @@ void uv_events_drop(struct uv_events *events, const struct uobj *obj);
 /* No more events come: readers get EIO when they have read what there is. */
 void uv_events_close(struct uv_events *events);
 
-/* --- commands (uverbs.c) --- */
+/* --- commands (uverbs_run.c) --- */
 
 struct uv_cmd;
 
@@ -209,6 +210,10 @@ void uv_request(const struct uv_cmd *cmd, void *req, size_t size);
 int uv_request_ex(const struct uv_cmd *cmd, void *req, size_t size);
 void uv_respond(struct uv_cmd *cmd, const void *resp, size_t size);
 void uv_respond_driver(struct uv_cmd *cmd, const void *resp, size_t size);
+/* Run a command (the caller's, on its stack): what the request's operation returns. */
+ssize_t uv_command(struct uv_cmd *cmd);
+/* End one that waits by err; its helper, if any, goes on alone. */
+void uv_give_up(struct uv_cmd *cmd, int err);
 
 struct uverbs_file {
 	struct uverbs_file *prev, *next;	/* of fs->uverbs */
