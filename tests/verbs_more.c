@@ -4,7 +4,9 @@
  * registration, path migration, drained queues, memory in another address
  * space, rings.
  */
+#include <malloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "hca/req.h"
 #include "verbs_test.h"
@@ -730,16 +732,35 @@ static void test_hostile_ring(void)
 	}
 }
 
-/* Cost of a QP doesn't grow with their number. */
+/* This process' own time, which the test's clock isn't: in microseconds. */
+static double cpu_time(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	return 1e6 * (use.ru_utime.tv_sec + use.ru_stime.tv_sec) + use.ru_utime.tv_usec +
+	       use.ru_stime.tv_usec;
+}
+
+/* Cost of a QP doesn't grow with their number: the last thousand are as the second. */
 static void test_many(void)
 {
 	static struct ibfs_qp *qps[10000];
+	double time[10];
+	size_t mem[10];
 
 	side_open(&a, "rxe0");
 	a.init.cap = (struct ibv_qp_cap){ .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1,
 					  .max_recv_sge = 1 };
-	for (int i = 0; i < 10000; i++)
+	for (int i = 0; i < 10000; i++) {
 		CHECK(!a.ops->create_qp(a.dev, &a.init, &a.client, &qps[i]));
+		if (i % 1000 == 999) {
+			mem[i / 1000] = mallinfo2().uordblks;
+			time[i / 1000] = cpu_time();
+		}
+	}
+	CHECK(mem[9] - mem[8] < 1.1 * (mem[1] - mem[0]));
+	CHECK(time[9] - time[4] < 4 * (time[5] - time[0]) + 20000);
 	for (int i = 0; i < 10000; i++)
 		CHECK(!a.ops->destroy_qp(qps[i], &a.client));
 	side_close(&a);

@@ -243,7 +243,7 @@ static int soft_mad_register(struct ibfs_device *dev, unsigned int num, const st
 
 static void soft_remove(struct ibfs_device *dev)
 {
-	device_remove(dev);
+	hca_remove(hca_of(dev));
 	hca_free(hca_of(dev));
 }
 

@@ -297,6 +297,17 @@ static int objs_mkdir(struct ibfs *ibfs, struct path dir, const char *name, mode
 	return 0;
 }
 
+/* Who waits in one of its files gets EIO, as who comes later. */
+static void readers_fail(struct obj *obj)
+{
+	while (obj->readers) {
+		struct obj_reader *reader = obj->readers;
+
+		DL_DELETE(obj->readers, reader);
+		lineq_fail(&reader->q, -EIO);
+	}
+}
+
 /* Files that are still open answer EIO from here on: their path names nothing any more. */
 static int objs_rmdir(struct ibfs *ibfs, struct path dir, const char *name,
 		      const struct fs_cred *cred)
@@ -319,12 +330,7 @@ static int objs_rmdir(struct ibfs *ibfs, struct path dir, const char *name,
 	obj->name = NULL;
 	obj->gone = obj->removed = true;
 	obj_get(obj);
-	while (obj->readers) {
-		struct obj_reader *reader = obj->readers;
-
-		DL_DELETE(obj->readers, reader);
-		lineq_fail(&reader->q, -EIO);
-	}
+	readers_fail(obj);
 	obj_put(obj);
 	reap_doomed(ibfs);
 	return 0;
@@ -453,6 +459,8 @@ static void objs_end(struct ibfs *ibfs, const struct ibfs_device *dev)
 			obj_destroy(obj);
 			obj->gone = true;
 			obj->dev = NULL;
+			if (dev)
+				readers_fail(obj);
 		}
 	}
 }

@@ -177,7 +177,7 @@ static void read_done(struct ibfs_qp *qp, struct rx *rx, int err)
 	if (req->head == req->tail || !wqe->started || rx->psn != req->una)
 		return;
 	if (err) {
-		req_fail(qp, IBV_WC_LOC_PROT_ERR);
+		req_fail(qp, memory_status(err));
 		return;
 	}
 	comp_progress(qp, rx->psn + rx->segs);

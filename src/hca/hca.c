@@ -175,6 +175,13 @@ int hca_new(struct node *node, const struct backend_ops *ops, const char *name,
 	return 0;
 }
 
+void hca_remove(struct hca *hca)
+{
+	if (hca->engine && hca->engine->lost)
+		hca->engine->lost(hca);
+	device_remove(&hca->dev);
+}
+
 void hca_free(struct hca *hca)
 {
 	struct node *node = hca->node;
@@ -192,7 +199,7 @@ static void hca_node_free(struct node *node)
 {
 	struct hca *hca = node->priv;
 
-	device_remove(&hca->dev);
+	hca_remove(hca);
 	hca_free(hca);
 	node->ops->free(node);
 }

@@ -23,6 +23,8 @@ struct hca_engine {
 	void (*port_event)(struct hca *hca, struct port *port, unsigned int events);
 	/* Put its limits and capabilities into what soft_ops->query_device() fills. */
 	void (*query_device)(struct hca *hca, struct ibv_device_attr_ex *attr);
+	/* The device is about to go: end the work that waits, while its clients can still look. */
+	void (*lost)(struct hca *hca);
 	/* The HCA goes: free hca->engine_priv. */
 	void (*free)(struct hca *hca);
 };
@@ -44,6 +46,8 @@ struct hca {
 /* Make the node an HCA, its ops ours. Not yet in the tree. -EBUSY: is a device already; -ENOMEM. */
 int hca_new(struct node *node, const struct backend_ops *ops, const char *name,
 	    struct hca **new_hca);
+/* Take the device out of the tree, its clients' work ended before; hca_free() follows. */
+void hca_remove(struct hca *hca);
 /* Agents are told; the node becomes a simulated one again. */
 void hca_free(struct hca *hca);
 

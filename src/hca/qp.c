@@ -71,12 +71,19 @@ bool qp_migrate(struct ibfs_qp *qp)
 
 static void qp_flush(struct ibfs_qp *qp)
 {
-	req_flush(qp);
-	resp_flush(qp);
+	req_flush(qp, IBV_WC_WR_FLUSH_ERR);
+	resp_flush(qp, IBV_WC_WR_FLUSH_ERR);
 	if ((qp->srq || qp->transport == OP_XRC) && !qp->last_wqe_told) {
 		qp->last_wqe_told = true;
 		qp_event(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
 	}
+}
+
+void qp_lost(struct ibfs_qp *qp)
+{
+	qp->state = IBV_QPS_ERR;
+	req_flush(qp, IBV_WC_FATAL_ERR);
+	resp_flush(qp, IBV_WC_FATAL_ERR);
 }
 
 static void qp_task(struct task *task)
@@ -88,7 +95,7 @@ static void qp_task(struct task *task)
 		return;
 	}
 	if (qp->state == IBV_QPS_SQE) {
-		req_flush(qp);
+		req_flush(qp, IBV_WC_WR_FLUSH_ERR);
 		return;
 	}
 	if (resp_run(qp))

@@ -121,7 +121,7 @@ enum step req_raw(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *budget)
 		return STEP_STALL;
 	if (err || len != wqe->length) {
 		free(bounce);
-		wqe->status = IBV_WC_LOC_PROT_ERR;
+		wqe->status = memory_status(err);
 		return STEP_MORE;
 	}
 	packet_gather(&pkt, 0, buf, len);

@@ -122,7 +122,7 @@ int rx_write(struct ibfs_qp *qp, struct rx *rx, const struct mem_seg *segs, int 
 	}
 	xfer = xfer_new(segs, num, rx->len);
 	if (!xfer)
-		return -EFAULT;
+		return -ENOMEM;
 	xfer->write = true;
 	packet_gather(rx->pkt, rx->off, xfer->buf, rx->len);
 	return qp_hold(qp, rx, xfer, then);

@@ -144,14 +144,14 @@ void req_fail(struct ibfs_qp *qp, enum ibv_wc_status status)
 	qp_sq_error(qp);
 }
 
-void req_flush(struct ibfs_qp *qp)
+void req_flush(struct ibfs_qp *qp, enum ibv_wc_status status)
 {
 	struct requester *req = &qp->req;
 
 	req_stop(qp);
 	do {
 		while (req->head != req->tail)
-			req_retire(qp, IBV_WC_WR_FLUSH_ERR, 0);
+			req_retire(qp, status, 0);
 	} while (sq_fetch(qp));
 	req->rd_out = 0;
 }
@@ -297,7 +297,7 @@ static int payload_remote(struct ibfs_qp *qp, const struct mem_seg *segs, int nu
 	xfer_cancel(req->xfer);
 	req->xfer = xfer_new(segs, num, len);
 	if (!req->xfer)
-		return -EFAULT;
+		return -ENOMEM;
 	req->xfer->priv = qp;
 	req->xfer->done = payload_ready;
 	req->xfer_wqe = req->next;
@@ -333,7 +333,7 @@ static int payload_segs(struct ibfs_qp *qp, const struct mem_seg *segs, int num,
 	if (num > PACKET_FRAGS) {
 		*bounce = malloc(len);
 		if (!*bounce)
-			return -EFAULT;
+			return -ENOMEM;
 		segs_read(segs, num, *bounce);
 		add_frag(pkt, *bounce, len);
 		return 0;
@@ -475,7 +475,7 @@ static enum step req_message(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *bud
 	if (err > 0)
 		return STEP_STALL;
 	if (err) {
-		wqe->status = IBV_WC_LOC_PROT_ERR;
+		wqe->status = memory_status(err);
 		return STEP_MORE;
 	}
 	req_begin(qp, wqe);

@@ -14,7 +14,7 @@ enum step {
 	STEP_STALL,		/* something to do, after progress */
 };
 
-/* Up to *len bytes from req->off on into pkt; 0, -EFAULT, or 1: later. The caller frees *bounce. */
+/* Up to *len bytes from req->off on into pkt; 0, -EFAULT, -ENOMEM, or 1: later. The caller frees *bounce. */
 int req_payload(struct ibfs_qp *qp, const struct swqe *wqe, uint32_t *len, struct packet *pkt,
 		void **bounce);
 enum step req_datagram(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *budget);

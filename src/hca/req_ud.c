@@ -117,7 +117,7 @@ enum step req_datagram(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *budget)
 	if (err > 0)
 		return STEP_STALL;
 	if (err) {
-		wqe->status = IBV_WC_LOC_PROT_ERR;
+		wqe->status = memory_status(err);
 		return STEP_MORE;
 	}
 	wqe->started = true;

@@ -154,7 +154,7 @@ static void send_done(struct ibfs_qp *qp, struct rx *rx, int err)
 	__be32 key;
 
 	if (err) {
-		resp_fail(qp, rx, NAK_OPERATION, IBV_WC_LOC_PROT_ERR);
+		resp_fail(qp, rx, NAK_OPERATION, memory_status(err));
 		return;
 	}
 	r->off += rx->len;
@@ -348,7 +348,7 @@ static int resp_atomic_exec(struct ibfs_qp *qp, const struct rx *rx, const struc
 	}
 	xfer = xfer_new(seg, 1, 8);
 	if (!xfer)
-		return -EFAULT;
+		return -ENOMEM;
 	xfer->io.op = MEM_ATOMIC;
 	xfer->atomic = *op;
 	return qp_hold(qp, rx, xfer, atomic_done);

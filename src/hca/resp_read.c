@@ -262,7 +262,7 @@ void resp_start(struct ibfs_qp *qp)
 	r->nak_sent = r->ack_pending = false;
 }
 
-void resp_flush(struct ibfs_qp *qp)
+void resp_flush(struct ibfs_qp *qp, enum ibv_wc_status status)
 {
 	struct responder *r = &qp->resp;
 
@@ -272,9 +272,9 @@ void resp_flush(struct ibfs_qp *qp)
 	r->res_count = r->num_active = 0;
 	r->ack_pending = false;
 	if (r->has_wqe)
-		recv_complete(qp, NULL, IBV_WC_WR_FLUSH_ERR);
+		recv_complete(qp, NULL, status);
 	while (!qp->srq && qp->rq.wqe && recv_take(qp, NULL) != -ENOENT)
-		recv_complete(qp, NULL, IBV_WC_WR_FLUSH_ERR);
+		recv_complete(qp, NULL, status);
 }
 
 void resp_reset(struct ibfs_qp *qp)

@@ -45,7 +45,7 @@ static int uc_take(struct ibfs_qp *qp, const struct rx *rx)
 static void uc_send_done(struct ibfs_qp *qp, struct rx *rx, int err)
 {
 	if (err) {
-		uc_fail(qp, rx, IBV_WC_LOC_PROT_ERR);
+		uc_fail(qp, rx, memory_status(err));
 		return;
 	}
 	qp->resp.off += rx->len;

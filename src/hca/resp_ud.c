@@ -18,7 +18,7 @@ static uint32_t grh_room(const struct rx *rx)
 static void ud_done(struct ibfs_qp *qp, struct rx *rx, int err)
 {
 	if (err) {
-		recv_complete(qp, rx, IBV_WC_LOC_PROT_ERR);
+		recv_complete(qp, rx, memory_status(err));
 		qp_error(qp);
 		return;
 	}

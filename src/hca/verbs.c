@@ -106,6 +106,19 @@ static void qp_end(struct ibfs_qp *qp)
 	qp_free(qp);
 }
 
+static void verbs_lost(struct hca *hca)
+{
+	struct verbs *verbs = hca->engine_priv;
+	void **slot;
+
+	for (uint32_t at = 0; at <= hca->dev.num_ports; at++)
+		for (int i = 0; i < 2; i++)
+			if (verbs->special[at][i])
+				qp_lost(verbs->special[at][i]);
+	for (uint32_t at = 0; (slot = table_next(&verbs->qps, &at));)
+		qp_lost(*slot);
+}
+
 /* What a client left is destroyed in reverse order of dependence, and nobody told. */
 static void verbs_teardown(struct verbs *verbs)
 {
@@ -156,6 +169,7 @@ const struct hca_engine verbs_engine = {
 	.recv = net_recv,
 	.mad = special_mad,
 	.query_device = verbs_query_device,
+	.lost = verbs_lost,
 	.free = verbs_free,
 };
 

@@ -17,6 +17,7 @@
 #ifndef IBFS_HCA_VERBS_H
 #define IBFS_HCA_VERBS_H
 
+#include <errno.h>
 #include <ev.h>
 #include <uthash.h>
 
@@ -169,6 +170,11 @@ struct xfer *xfer_new(const struct mem_seg *segs, int num, size_t buf_size);
 int xfer_start(struct xfer *xfer);
 void xfer_cancel(struct xfer *xfer);	/* and free; NULL is allowed */
 void xfer_free(struct xfer *xfer);
+/* What a request completes with whose memory gave err: -ENOMEM is the engine's own want. */
+static inline enum ibv_wc_status memory_status(int err)
+{
+	return err == -ENOMEM ? IBV_WC_GENERAL_ERR : IBV_WC_LOC_PROT_ERR;
+}
 
 /* ring.c: a queue of fixed slots, the layout of struct rxe_queue_buf. */
 struct ring {
@@ -430,6 +436,8 @@ void qp_error(struct ibfs_qp *qp);
 void qp_sq_error(struct ibfs_qp *qp);	/* SQE on unreliable types, else qp_error() */
 /* Make the alternate path the current one, events told. False: there is none armed. */
 bool qp_migrate(struct ibfs_qp *qp);
+/* What is queued completes as IBV_WC_FATAL_ERR, at once: the device goes. */
+void qp_lost(struct ibfs_qp *qp);
 
 /* wq.c: post to the private part of the send queue; -EINVAL, -ENOMEM. */
 int sq_init(struct requester *req, const struct ibv_qp_cap *cap, bool ud);
@@ -448,7 +456,7 @@ int sq_share(struct ibfs_qp *qp, struct ibfs_ring *info);
 void req_init(struct ibfs_qp *qp);
 void req_run(struct ibfs_qp *qp);		/* one turn */
 void req_reset(struct ibfs_qp *qp);
-void req_flush(struct ibfs_qp *qp);
+void req_flush(struct ibfs_qp *qp, enum ibv_wc_status status);
 void req_rewind(struct ibfs_qp *qp, uint32_t psn);
 /* One retry: false when none is left; then the oldest request failed with status. */
 bool req_retry(struct ibfs_qp *qp, uint32_t psn, enum ibv_wc_status status);
@@ -518,7 +526,7 @@ void resp_ud(struct ibfs_qp *qp, struct rx *rx);
 bool resp_run(struct ibfs_qp *qp);		/* send what is due; true: more waits */
 void resp_start(struct ibfs_qp *qp);		/* INIT to RTR */
 void resp_reset(struct ibfs_qp *qp);
-void resp_flush(struct ibfs_qp *qp);
+void resp_flush(struct ibfs_qp *qp, enum ibv_wc_status status);
 int resp_resources(struct ibfs_qp *qp, unsigned int num);
 void comp_recv(struct ibfs_qp *qp, struct rx *rx);
 
