@@ -571,6 +571,7 @@ static const struct setting files_settings[] = {
 static const struct setting limits_settings[] = {
 	{ "errors", parse_uint, MEMBER(conf, errors), .min = 1, .max = 1000000 },
 	{ "events", parse_uint, MEMBER(conf, events), .min = 1, .max = 1000000 },
+	{ "user_objects", parse_uint, MEMBER(conf, user_objects), .min = 1, .max = 1 << 28 },
 	{ 0 }
 };
 
@@ -695,6 +696,7 @@ static struct conf *conf_new(void)
 	};
 	conf->errors = 256;
 	conf->events = 1024;
+	conf->user_objects = 16384;
 	conf->priv = text;
 	return conf;
 }

@@ -150,6 +150,7 @@ raw()
 {
 	local to from
 	to=$(printf '%04x' "$(lid rxe1)") from=$(printf '%04x' "$(lid rxe0)")
+	# shellcheck disable=SC2001 # each pair
 	printf %b "$(sed 's/../\\x&/g' <<<"00$1${to}0000$from$2")" >mr/r/data
 	post raw 0 send mr=r length=72
 }

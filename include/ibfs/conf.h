@@ -61,6 +61,7 @@ struct conf {
 	struct conf_files files;
 	const char *log;		/* path of a file, "syslog", or NULL: stderr or syslog */
 	unsigned int errors, events;	/* lines that the files of these names keep */
+	unsigned int user_objects;	/* of each kind of verbs' resources; not root's */
 	void *priv;
 };
 

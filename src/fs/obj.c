@@ -108,8 +108,8 @@ static int list_add(struct objs *objs, struct obj *obj)
 	return 0;
 }
 
-struct obj *obj_new(struct ibfs *ibfs, enum obj_kind kind, const char *name,
-		    const struct fs_cred *cred, mode_t mode)
+static struct obj *obj_alloc(struct ibfs *ibfs, enum obj_kind kind, const char *name,
+			     const struct fs_cred *cred, mode_t mode)
 {
 	struct objs *objs = ibfs->fs->objs;
 	struct obj *obj = calloc(1, sizeof(*obj));
@@ -118,7 +118,7 @@ struct obj *obj_new(struct ibfs *ibfs, enum obj_kind kind, const char *name,
 		return NULL;
 	obj->ibfs = ibfs;
 	obj->kind = kind;
-	obj->uid = cred->uid;
+	obj->uid = obj->maker = cred->uid;
 	obj->gid = cred->gid;
 	obj->mode = mode;
 	obj->next_wr = 1;
@@ -138,6 +138,20 @@ free:
 	return NULL;
 }
 
+int obj_new(struct ibfs *ibfs, enum obj_kind kind, const char *name, const struct fs_cred *cred,
+	    mode_t mode, struct obj **new_obj)
+{
+	int err = quota_take(ibfs, cred->uid, kind);
+
+	if (err)
+		return err;
+	*new_obj = obj_alloc(ibfs, kind, name, cred, mode);
+	if (*new_obj)
+		return 0;
+	quota_give(ibfs, cred->uid, kind);
+	return -ENOMEM;
+}
+
 static void obj_free(struct obj *obj)
 {
 	struct objs *objs = obj->ibfs->fs->objs;
@@ -151,6 +165,7 @@ static void obj_free(struct obj *obj)
 		DL_DELETE(objs->doomed, obj);
 	for (; obj->event_count; obj->event_count--)
 		free(obj->events[obj->event_head++ % OBJ_EVENTS_KEPT]);
+	quota_give(obj->ibfs, obj->maker, obj->kind);
 	free(obj->name);
 	free(obj);
 }
@@ -279,6 +294,7 @@ static int objs_mkdir(struct ibfs *ibfs, struct path dir, const char *name, mode
 {
 	struct obj *obj;
 	uint64_t num;
+	int err;
 
 	(void)mode;
 	if (!number_name(name, UINT64_MAX, &num) || strlen(name) > 200)
@@ -290,9 +306,9 @@ static int objs_mkdir(struct ibfs *ibfs, struct path dir, const char *name, mode
 				 obj_kinds[dir.sub]->name);
 	if (!strcmp(name, "clone") || obj_named(ibfs, dir.sub, name))
 		return -EEXIST;
-	obj = obj_new(ibfs, dir.sub, name, cred, 0600);
-	if (!obj)
-		return -ENOMEM;
+	err = obj_new(ibfs, dir.sub, name, cred, 0600, &obj);
+	if (err)
+		return err;
 	*child = (struct path){ .kind = KIND_OBJ, .sub = dir.sub, .idx = obj->num };
 	return 0;
 }
@@ -486,6 +502,7 @@ void objs_exit(struct ibfs *ibfs)
 		free(objs->list[kind]);
 	}
 	pins_free(objs);
+	quotas_free(objs);
 	free(objs);
 	ibfs->fs->objs = NULL;
 }

@@ -62,7 +62,8 @@ struct obj {
 		struct obj *member;	/* MCAST: whose QP is attached */
 	};
 	struct memory *mem;		/* MR */
-	uid_t pin_uid;			/* on whose account it is */
+	uid_t maker;			/* on whose account it is */
+	uid_t pin_uid;			/* and its memory */
 	uint64_t pin_bytes;
 	union ibv_gid gid_value;	/* MCAST */
 	uint16_t lid_value;
@@ -90,6 +91,7 @@ struct objs {
 	struct obj *qpns;
 	struct obj *doomed;
 	struct pin *pins;
+	struct quota *quotas;		/* uthash by uid */
 };
 
 /* A command's arguments, each fetched once; the first error stays in err. */
@@ -159,7 +161,7 @@ void args_av(struct args *args, struct ibv_ah_attr *attr);
 void av_print(struct textbuf *out, const char *prefix, const struct ibv_ah_attr *attr);
 
 /* obj_msg.c: send and recv. */
-ssize_t msg_write(struct obj *qp, const void *buf, size_t size);
+ssize_t msg_write(struct obj *qp, const struct fs_cred *cred, const void *buf, size_t size);
 ssize_t msg_read(struct obj *qp, struct file *file, struct fs_req *req, void *buf, size_t size);
 unsigned int msg_poll(const struct obj *qp);
 void msg_arrived(struct obj *cq);	/* a completion, while cq->internal */
@@ -170,9 +172,14 @@ void msg_free(struct obj *obj);		/* the QP or CQ went: what was under way is dro
 /* obj_post.c: a work request as text. */
 int obj_post_line(struct args *args);
 
+/* obj_quota.c: one more of a user's: -EDQUOT, told in `errors`; -ENOMEM. One less. */
+int quota_take(struct ibfs *ibfs, uid_t uid, enum obj_kind kind);
+void quota_give(struct ibfs *ibfs, uid_t uid, enum obj_kind kind);
+void quotas_free(struct objs *objs);
+
 /* obj_mem.c: memory that users hold, against RLIMIT_MEMLOCK. -ENOMEM. */
 int pin_add(struct obj *obj, const struct fs_cred *cred, uint64_t bytes);
-void pin_drop(struct obj *obj);
+void pin_drop(struct obj *obj, uint64_t bytes);
 int pinned_show(struct ibfs *ibfs, struct textbuf *out);
 void pins_free(struct objs *objs);
 
@@ -193,8 +200,9 @@ extern const struct obj_ops *const obj_kinds[OBJ_KINDS];
 /* Open files count; the last of a cloned object ends it. */
 void obj_get(struct obj *obj);
 void obj_put(struct obj *obj);
-struct obj *obj_new(struct ibfs *ibfs, enum obj_kind kind, const char *name,
-		    const struct fs_cred *cred, mode_t mode);
+/* -ENOMEM, -EDQUOT */
+int obj_new(struct ibfs *ibfs, enum obj_kind kind, const char *name, const struct fs_cred *cred,
+	    mode_t mode, struct obj **new_obj);
 ssize_t obj_ctl(struct obj *obj, const struct fs_cred *cred, const char *text, size_t len,
 		enum obj_file which);
 

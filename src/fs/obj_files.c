@@ -236,11 +236,11 @@ static ssize_t obj_file_open(struct file *file, struct fs_req *req)
 
 static ssize_t clone_open(struct file *file, struct fs_req *req)
 {
-	struct obj *obj = obj_new(file->ibfs, file->path.sub, NULL, &req->cred, 0600);
-	int err;
+	struct obj *obj;
+	int err = obj_new(file->ibfs, file->path.sub, NULL, &req->cred, 0600, &obj);
 
-	if (!obj)
-		return -ENOMEM;
+	if (err)
+		return err;
 	obj_get(obj);
 	err = open_file(file, obj, OBJ_CTL);
 	obj_put(obj);
@@ -415,7 +415,7 @@ static ssize_t obj_file_write(struct file *file, struct fs_req *req, const void 
 		err = write_limit(obj, buf, size);
 		return err ? err : (ssize_t)size;
 	case OBJ_SEND:
-		return msg_write(obj, buf, size);
+		return msg_write(obj, &req->cred, buf, size);
 	case OBJ_SQ:
 		err = obj->ops->doorbell(obj->qp);
 		return err ? err : (ssize_t)size;

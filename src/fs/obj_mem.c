@@ -55,7 +55,8 @@ static uint64_t memlock_limit(const struct fs_cred *cred)
 int pin_add(struct obj *obj, const struct fs_cred *cred, uint64_t bytes)
 {
 	struct objs *objs = obj->ibfs->fs->objs;
-	struct pin *pin = pin_find(objs, obj->uid);
+	uid_t uid = obj->pin_bytes ? obj->pin_uid : obj->uid;
+	struct pin *pin = pin_find(objs, uid);
 	uint64_t limit = memlock_limit(cred);
 	uint64_t held = pin ? pin->bytes : 0;
 
@@ -65,26 +66,26 @@ int pin_add(struct obj *obj, const struct fs_cred *cred, uint64_t bytes)
 		pin = calloc(1, sizeof(*pin));
 		if (!pin)
 			return -ENOMEM;
-		pin->uid = obj->uid;
+		pin->uid = uid;
 		DL_APPEND(objs->pins, pin);
 	}
 	pin->pid = cred->pid;
 	pin->limit = limit;
 	pin->bytes += bytes;
-	obj->pin_uid = obj->uid;
-	obj->pin_bytes = bytes;
+	obj->pin_uid = uid;
+	obj->pin_bytes += bytes;
 	return 0;
 }
 
-void pin_drop(struct obj *obj)
+void pin_drop(struct obj *obj, uint64_t bytes)
 {
 	struct objs *objs = obj->ibfs->fs->objs;
 	struct pin *pin = pin_find(objs, obj->pin_uid);
 
-	if (!pin || !obj->pin_bytes)
+	if (!pin || !bytes)
 		return;
-	pin->bytes -= obj->pin_bytes;
-	obj->pin_bytes = 0;
+	pin->bytes -= bytes;
+	obj->pin_bytes -= bytes;
 	if (pin->bytes)
 		return;
 	DL_DELETE(objs->pins, pin);
@@ -185,7 +186,7 @@ static int mr_make(struct args *args, struct obj *pd, struct ibfs_mr_init *init)
 	memory_put(obj->mem);
 	obj->mem = NULL;
 unpin:
-	pin_drop(obj);
+	pin_drop(obj, obj->pin_bytes);
 	return obj_fail(obj, -err, "create: %s", err == -EINVAL ?
 			"remote_write and remote_atomic need local_write" : strerror(-err));
 }
@@ -243,7 +244,7 @@ static int mr_destroy(struct obj *obj)
 		return err;
 	memory_put(obj->mem);
 	obj->mem = NULL;
-	pin_drop(obj);
+	pin_drop(obj, obj->pin_bytes);
 	return 0;
 }
 

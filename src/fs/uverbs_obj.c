@@ -8,6 +8,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "fs/obj.h"
 #include "fs/uverbs.h"
 
 static int handle_alloc(struct uverbs_file *uf, struct uobj *obj)
@@ -31,7 +32,13 @@ static int handle_alloc(struct uverbs_file *uf, struct uobj *obj)
 	return 0;
 }
 
-struct uobj *uobj_new(struct uverbs_file *uf, enum uobj_type type)
+/* Counted with the opener's resources of the tree. */
+static const enum obj_kind tree_kinds[UOBJ_TYPES] = {
+	[UOBJ_QP] = OBJ_QP, [UOBJ_SRQ] = OBJ_SRQ, [UOBJ_CQ] = OBJ_CQ, [UOBJ_AH] = OBJ_AH,
+	[UOBJ_MW] = OBJ_MW, [UOBJ_MR] = OBJ_MR, [UOBJ_XRCD] = OBJ_XRCD, [UOBJ_PD] = OBJ_PD,
+};
+
+static struct uobj *uobj_alloc(struct uverbs_file *uf, enum uobj_type type)
 {
 	struct uobj *obj = calloc(1, sizeof(*obj));
 
@@ -45,6 +52,20 @@ struct uobj *uobj_new(struct uverbs_file *uf, enum uobj_type type)
 		return obj;
 	free(obj);
 	return NULL;
+}
+
+struct uobj *uobj_new(struct uverbs_file *uf, enum uobj_type type)
+{
+	struct ibfs *ibfs = uf->file->ibfs;
+	uid_t uid = uf->file->opener.uid;
+	struct uobj *obj;
+
+	if (quota_take(ibfs, uid, tree_kinds[type]))
+		return NULL;
+	obj = uobj_alloc(uf, type);
+	if (!obj)
+		quota_give(ibfs, uid, tree_kinds[type]);
+	return obj;
 }
 
 struct uobj *uobj_get(struct uverbs_file *uf, uint32_t handle, enum uobj_type type)
@@ -69,6 +90,7 @@ void uobj_free(struct uobj *obj)
 		uv_unpin(obj->uf->file->ibfs->fs, obj->pin, obj->pinned);
 	DL_FOREACH_SAFE(obj->groups, group, tmp)
 		free(group);
+	quota_give(obj->uf->file->ibfs, obj->uf->file->opener.uid, tree_kinds[obj->type]);
 	free(obj);
 }
 
