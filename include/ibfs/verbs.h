@@ -226,7 +226,14 @@ struct ibfs_ring {
 	uint64_t off;			/* in the file */
 };
 
+/* IB_DEVICE_* of the kernel that libibverbs has no name for. */
+enum { IBFS_DEVICE_UD_TSO = 1 << 19, IBFS_DEVICE_BLOCK_MULTICAST_LOOPBACK = 1 << 22 };
+
 struct verbs_ops {
+	/* What struct ibv_device_attr has no field for. */
+	enum ibv_atomic_cap masked_atomic_cap;
+	unsigned int max_fast_reg_page_list_len;
+
 	int (*alloc_pd)(struct ibfs_device *dev, struct ibfs_pd **pd);
 	int (*dealloc_pd)(struct ibfs_pd *pd);			/* EBUSY */
 	int (*alloc_xrcd)(struct ibfs_device *dev, struct ibfs_xrcd **xrcd);

@@ -116,7 +116,7 @@ static int soft_query_port(struct ibfs_device *dev, unsigned int num, struct ibv
 		.max_vl_num = port->vl_cap,
 		.sm_sl = port->sm_sl,
 		.subnet_timeout = port->subnet_timeout,
-		.init_type_reply = 0,
+		.init_type_reply = port->init_reply,
 		.active_width = port->width_active,
 		.active_speed = verbs_speed(port),
 		.phys_state = port->phys_state,

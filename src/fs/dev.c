@@ -13,6 +13,7 @@
 #include <utlist.h>
 
 #include <ibfs/conf.h>
+#include <ibfs/verbs.h>
 
 #include "fs/dev.h"
 #include "fs/fabricdir.h"
@@ -224,6 +225,10 @@ static int dev_attr_show(struct ibfs_device *dev, struct textbuf *out)
 	text_printf(out, "sys_image_guid ");
 	guid_print(out, be64toh(attr.orig_attr.sys_image_guid));
 	fields_print(out, dev_fields, &attr.orig_attr);
+	if (dev->ops->verbs)
+		text_printf(out, "masked_atomic_cap %u\nmax_fast_reg_page_list_len %u\n",
+			    dev->ops->verbs->masked_atomic_cap,
+			    dev->ops->verbs->max_fast_reg_page_list_len);
 	return 0;
 }
 

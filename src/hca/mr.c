@@ -63,7 +63,7 @@ static int mr_init_check(const struct ibfs_mr_init *init, unsigned int *access)
 		return -EINVAL;
 	if (init->length > verbs_limits.max_mr_size || init->iova + init->length < init->iova)
 		return -EINVAL;
-	if (init->max_pages > 4096)
+	if (init->max_pages > VERBS_MAX_PAGES)
 		return -EINVAL;
 	return 0;
 }

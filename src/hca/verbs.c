@@ -17,7 +17,8 @@ const struct ibv_device_attr verbs_limits = {
 			    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
 			    IBV_DEVICE_N_NOTIFY_CQ | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_UD_IP_CSUM |
 			    IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS |
-			    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+			    IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBFS_DEVICE_UD_TSO |
+			    IBFS_DEVICE_BLOCK_MULTICAST_LOOPBACK,
 	.max_sge = VERBS_MAX_SGE,
 	.max_cq = 1 << 18,
 	.max_cqe = 1 << 20,
@@ -39,6 +40,7 @@ const struct ibv_device_attr verbs_limits = {
 };
 
 const struct verbs_ops soft_verbs_ops = {
+	.masked_atomic_cap = IBV_ATOMIC_GLOB, .max_fast_reg_page_list_len = VERBS_MAX_PAGES,
 	.alloc_pd = pd_alloc, .dealloc_pd = pd_dealloc,
 	.alloc_xrcd = xrcd_alloc, .dealloc_xrcd = xrcd_dealloc,
 	.reg_mr = mr_reg, .rereg_mr = mr_rereg, .query_mr = mr_query, .dereg_mr = mr_dereg,

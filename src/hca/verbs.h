@@ -32,6 +32,7 @@
 
 #define VERBS_MAX_SGE		32
 #define VERBS_MAX_INLINE	512
+#define VERBS_MAX_PAGES		4096		/* of a fast registration */
 #define VERBS_MAX_MSG		0x40000000U	/* bytes */
 #define VERBS_TURN_BYTES	(256 * 1024)	/* what one QP sends in a turn */
 #define VERBS_TURN_WRS		64
