@@ -17,6 +17,7 @@ struct conf;
 struct fabric;
 struct fs;
 struct ibfs_device;
+struct ipoib;
 struct offload;
 struct taskq;
 struct textring;
@@ -32,6 +33,8 @@ struct ibfs {
 	unsigned int next_device;
 	struct fs *fs;
 	struct offload *offload;	/* made at its first use */
+	struct ipoib *ipoibs;		/* IP interfaces, utlist, in order of their number */
+	uint32_t next_ipoib;
 	struct textring *errors;	/* why recent requests failed */
 	struct textring *events;	/* asynchronous events of all devices */
 	bool background;		/* the log goes to syslog */

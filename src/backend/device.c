@@ -11,6 +11,7 @@
 #include "ibfs/backend.h"
 #include "ibfs/fs.h"
 #include "ibfs/ibfs.h"
+#include "ibfs/ipoib.h"
 #include "ibfs/verbs.h"
 
 #define MAX_DEVICES	4096	/* struct path's bits */
@@ -73,6 +74,7 @@ void device_remove(struct ibfs_device *dev)
 {
 	textring_add(dev->ibfs->events, "device=%s event=%s", dev->name,
 		     verbs_event_name(IBV_EVENT_DEVICE_FATAL));
+	ipoib_device_gone(dev);
 	fs_device_removed(dev);
 	DL_DELETE(dev->ibfs->devices, dev);
 }
@@ -102,4 +104,5 @@ void device_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_typ
 	textring_add(dev->ibfs->events, "device=%s port=%u event=%s", dev->name, port,
 		     verbs_event_name(event));
 	uverbs_device_event(dev, port, event);
+	ipoib_port_event(dev, port, event);
 }

@@ -56,6 +56,7 @@ const struct entry port_entries[] = {
 	{ "umad", KIND_UMAD, 0 },
 	{ "issm", KIND_ISSM, 0 },
 	{ "mad", KIND_MADS, 0 },
+	{ "ipoib", KIND_IPOIBS, 0 },
 	{ "ctl", KIND_PORT_CTL, 0 },
 	{ "pcap", KIND_PORT_PCAP, 0 },
 	{ NULL, 0, 0 }

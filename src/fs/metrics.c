@@ -139,6 +139,7 @@ int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 	port_gauge(ibfs, out, "physical_state", "Physical state: 2 polling, 3 disabled, 5 link up",
 		   phys_state_value);
 	port_gauge(ibfs, out, "lid", "Base local identifier", lid_value);
+	ipoib_metrics(ibfs, out);
 	DL_COUNT(ibfs->devices, dev, devices);
 	daemon_value(out, "devices", "gauge", "Devices in the tree", devices);
 	if (ibfs->fabric)

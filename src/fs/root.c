@@ -39,6 +39,7 @@ static const char readme[] =
 	"\n"
 	"DEVICE/             an adapter; cat its attr, and PORT/attr\n"
 	"DEVICE/PORT/umad    the port's MADs, as /dev/infiniband/umadN; issm likewise\n"
+	"DEVICE/PORT/ipoib   IP interfaces: mkdir ipoib/x; echo create ifname=ib0 > ipoib/x/ctl\n"
 	"DEVICE/PORT/pcap    tshark -i - < DEVICE/PORT/pcap\n"
 	"pd/ mr/ cq/ qp/ ... resources of verbs: mkdir qp/a; echo create ... > qp/a/ctl\n"
 	"fabric/             switches, nodes and links; fabric/topology is a topology file\n"
@@ -116,7 +117,7 @@ const struct dir_ops root_dir = { .lookup = root_lookup, .next = root_next };
 struct events {
 	struct lineq q;
 	struct textring_reader reader;
-	char device[32];		/* "device=NAME ", how this device's lines begin; "": all */
+	char prefix[300];		/* how this file's lines begin, as "device=NAME "; "": all */
 };
 
 static const char *events_next(struct lineq *q)
@@ -127,7 +128,7 @@ static const char *events_next(struct lineq *q)
 
 	do {
 		line = textring_next(ring, &ev->reader);
-	} while (line && strncmp(line, ev->device, strlen(ev->device)));
+	} while (line && strncmp(line, ev->prefix, strlen(ev->prefix)));
 	return line;
 }
 
@@ -148,7 +149,11 @@ static ssize_t events_open(struct file *file, struct fs_req *req)
 		return -ENOMEM;
 	if (file->path.kind == KIND_DEV_EVENTS) {
 		dev = path_device(file->ibfs, file->path);
-		snprintf(ev->device, sizeof(ev->device), "device=%s ", dev->name);
+		snprintf(ev->prefix, sizeof(ev->prefix), "device=%s ", dev->name);
+	} else if (file->path.kind == KIND_IPOIB_EVENTS &&
+		   !ipoib_event_prefix(file->ibfs, file->path, ev->prefix, sizeof(ev->prefix))) {
+		free(ev);
+		return -ENOENT;
 	}
 	ev->q.file = file;
 	ev->q.next = events_next;

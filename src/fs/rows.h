@@ -29,6 +29,15 @@ extern const struct dir_ops mads_dir;
 extern const struct file_ops mad_clone_ops, mad_ctl_ops, mad_data_ops, mad_status_ops;
 int mad_clone_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 int mad_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+/* ipoibdir.c */
+extern const struct entry ipoibs_entries[], ipoib_entries[];
+extern const struct dir_ops ipoibs_dir, ipoib_stats_dir;
+extern const struct file_ops ipoib_clone_ops, ipoib_ctl_ops, ipoib_text_ops, ipoib_frame_ops;
+extern const struct file_ops ipoib_stat_ops;
+int ipoib_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+/* "device=D port=N ipoib=NAME ", how the lines of its events begin; false: it is gone. */
+bool ipoib_event_prefix(struct ibfs *ibfs, struct path path, char *prefix, size_t size);
+void ipoib_metrics(struct ibfs *ibfs, struct textbuf *out);
 /* pcap.c */
 extern const struct file_ops pcap_ops;
 /* Before the node or the device goes: its captures end. */

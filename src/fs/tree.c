@@ -65,6 +65,24 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_HW_COUNTERS] = { D755, KIND_PORT, DEV_PORT, FS_CACHE, .dir = &hw_counters_dir },
 	[KIND_HW_COUNTER] = { F444, 0, DEV_PORT | BY_SUB, FS_CACHE, .ops = &hw_counter_ops },
 
+	/* IP interfaces */
+	[KIND_IPOIBS] = { D755, KIND_PORT, DEV_PORT, FS_CACHE, ipoibs_entries, &ipoibs_dir },
+	[KIND_IPOIB_CLONE] = { F600, 0, DEV_PORT, FS_CACHE, .ops = &ipoib_clone_ops },
+	[KIND_IPOIB] = { D755, KIND_IPOIBS, DEV_PORT | BY_IDX, 0, ipoib_entries,
+			 .getattr = ipoib_getattr },
+	[KIND_IPOIB_CTL] = { F600, 0, DEV_PORT | BY_IDX, 0, .ops = &ipoib_ctl_ops,
+			     .getattr = ipoib_getattr },
+	[KIND_IPOIB_TEXT] = { F444, 0, DEV_PORT | BY_IDX | BY_SUB, ROW_LONG,
+			      .ops = &ipoib_text_ops, .getattr = ipoib_getattr },
+	[KIND_IPOIB_FRAME] = { F600, 0, DEV_PORT | BY_IDX, ROW_LONG, .ops = &ipoib_frame_ops,
+			       .getattr = ipoib_getattr },
+	[KIND_IPOIB_EVENTS] = { F444, 0, DEV_PORT | BY_IDX, ROW_LONG, .ops = &events_ops,
+				.getattr = ipoib_getattr },
+	[KIND_IPOIB_STATS] = { D755, KIND_IPOIB, DEV_PORT | BY_IDX, 0, .dir = &ipoib_stats_dir,
+			       .getattr = ipoib_getattr },
+	[KIND_IPOIB_STAT] = { F444, 0, DEV_PORT | BY_IDX | BY_SUB, 0, .ops = &ipoib_stat_ops,
+			      .getattr = ipoib_getattr },
+
 	/* verbs' objects */
 	[KIND_OBJS] = { S_IFDIR | 01777, KIND_ROOT, BY_OBJ_KIND | BY_SUB, FS_CACHE, .dir = &objs_dir },
 	[KIND_OBJ] = { D755, KIND_OBJS, BY_OBJ | BY_SUB, 0, .dir = &obj_dir, .getattr = obj_getattr },
