@@ -20,6 +20,10 @@
 #include <unistd.h>
 
 #include <ibfs/conf.h>
+#include <ibfs/fs.h>
+
+/* Debian's nobody and nogroup, the kernel's overflowuid. */
+enum { NOBODY = 65534 };
 
 /* What struct conf's strings live in. */
 struct conf_text {
@@ -524,6 +528,43 @@ static int parse_log(struct parser *p, const config_setting_t *s, const struct s
 	return parse_path(p, s, what, field);
 }
 
+static int parse_bool(struct parser *p, const config_setting_t *s, const struct setting *what,
+		      void *field)
+{
+	(void)what;
+	if (config_setting_type(s) != CONFIG_TYPE_BOOL)
+		return expected(p, s, "true or false");
+	*(bool *)field = config_setting_get_bool(s);
+	return 0;
+}
+
+/* One address, or an array or list of them. */
+static int parse_listen(struct parser *p, const config_setting_t *s, const struct setting *what,
+			void *field)
+{
+	static const struct setting element = { .size = sizeof(const char *) };
+	struct conf_p9 *p9 = &p->conf->p9;
+	const char *address = config_setting_get_string(s), **place, *wrong;
+	int i, err = 0;
+
+	if (config_setting_is_array(s) || config_setting_is_list(s)) {
+		for (i = 0; !err && i < config_setting_length(s); i++)
+			err = parse_listen(p, config_setting_get_elem(s, (unsigned int)i), what,
+					   field);
+		return err;
+	}
+	if (!address)
+		return expected(p, s, "an address such as \"unix:/run/ibfs.9p\"");
+	wrong = p9_check_address(address);
+	if (wrong)
+		return fail(p, s, "p9.listen: \"%s\": %s", address, wrong);
+	place = append(&element, field, &p9->num_listen);
+	if (!place)
+		return -ENOMEM;
+	*place = address;
+	return 0;
+}
+
 #define MEMBER(type, member)	.offset = offsetof(struct type, member)
 
 static const struct setting switch_settings[] = {
@@ -567,6 +608,21 @@ static const struct setting files_settings[] = {
 	{ 0 }
 };
 
+static const struct setting p9_settings[] = {
+	{ "listen", parse_listen, MEMBER(conf_p9, listen) },
+	{ "mode", parse_mode, MEMBER(conf_p9, mode) },
+	{ "tcp_uid", parse_uid, MEMBER(conf_p9, tcp_uid) },
+	{ "tcp_gid", parse_gid, MEMBER(conf_p9, tcp_gid) },
+	{ "remote", parse_bool, MEMBER(conf_p9, remote) },
+	{ "read_only", parse_bool, MEMBER(conf_p9, read_only) },
+	{ "msize", parse_uint, MEMBER(conf_p9, msize), .min = 8192, .max = 16 << 20 },
+	{ "connections", parse_uint, MEMBER(conf_p9, connections), .min = 1, .max = 100000 },
+	{ "fids", parse_uint, MEMBER(conf_p9, fids), .min = 16, .max = 1000000 },
+	{ "tags", parse_uint, MEMBER(conf_p9, tags), .min = 1, .max = 65535 },
+	{ "memory", parse_uint, MEMBER(conf_p9, memory), .max = 1 << 20 },
+	{ 0 }
+};
+
 /* Offsets are in struct conf: the group's members know where they are. */
 static const struct setting limits_settings[] = {
 	{ "errors", parse_uint, MEMBER(conf, errors), .min = 1, .max = 1000000 },
@@ -587,6 +643,7 @@ static const struct setting settings[] = {
 	{ "links", parse_list, LIST(links, num_links, link_settings) },
 	{ "devices", parse_devices, LIST(devices, num_devices, device_settings) },
 	{ "files", parse_group, MEMBER(conf, files), .members = files_settings },
+	{ "p9", parse_group, MEMBER(conf, p9), .members = p9_settings },
 	{ "limits", parse_group, .offset = 0, .members = limits_settings },
 	{ "log", parse_log, MEMBER(conf, log) },
 	{ 0 }
@@ -694,6 +751,11 @@ static struct conf *conf_new(void)
 		.uid = geteuid(), .gid = getegid(),
 		.umad = 0600, .issm = 0600, .uverbs = 0666, .clone = 0666,
 	};
+	conf->p9 = (struct conf_p9){
+		.mode = geteuid() ? 0600 : 0666,
+		.tcp_uid = NOBODY, .tcp_gid = NOBODY,
+		.msize = 1 << 20, .connections = 1024, .fids = 16384, .tags = 1024, .memory = 8,
+	};
 	conf->errors = 256;
 	conf->events = 1024;
 	conf->user_objects = 16384;
@@ -716,6 +778,7 @@ void conf_free(struct conf *conf)
 	free(conf->nodes);
 	free(conf->links);
 	free(conf->devices);
+	free(conf->p9.listen);
 	free(conf);
 }
 

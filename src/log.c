@@ -33,13 +33,16 @@ void ibfs_log(struct ibfs *ibfs, const char *fmt, ...)
 int ibfs_fail(struct ibfs *ibfs, int err, const char *fmt, ...)
 {
 	const char *name = strerrorname_np(err);
-	char why[512];
 	va_list ap;
 
+	if (!ibfs)
+		return -err;
 	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
+	vsnprintf(ibfs->failed.why, sizeof(ibfs->failed.why), fmt, ap);
 	va_end(ap);
-	if (ibfs && ibfs->errors)
-		textring_add(ibfs->errors, "%s: %s", name ? name : "error", why);
+	ibfs->failed.count++;
+	ibfs->failed.err = err;
+	if (ibfs->errors)
+		textring_add(ibfs->errors, "%s: %s", name ? name : "error", ibfs->failed.why);
 	return -err;
 }

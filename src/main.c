@@ -33,7 +33,9 @@ struct options {
 	const char *conf;
 	char *mount;			/* -o, joined by commas; NULL: none */
 	const char *name;		/* of the mount point, as given */
-	char *mountpoint;		/* the same, absolute */
+	char *mountpoint;		/* the same, absolute; both NULL: no mount */
+	const char **p9;		/* --9p, each */
+	unsigned int num_p9;
 };
 
 /* What runs; stopped in reverse order of this list. */
@@ -41,19 +43,22 @@ struct daemon {
 	struct ibfs ibfs;
 	struct ev_signal term, interrupt;
 	struct fuse_front *front;
+	struct p9_server *p9;
 };
 
 static const char usage[] =
-	"usage: ibfs [-f] [-c CONF] [-o OPTIONS] MOUNTPOINT\n"
+	"usage: ibfs [-f] [-c CONF] [-o OPTIONS] [--9p ADDRESS]... [MOUNTPOINT]\n"
 	"       ibfs SOURCE MOUNTPOINT [-o OPTIONS]     (as mount(8) calls it)\n";
 
 static const char help[] =
 	"\n"
-	"Mount InfiniBand adapters as files; umount MOUNTPOINT stops it.\n"
+	"Mount InfiniBand adapters as files, or serve them over 9P, or both;\n"
+	"umount MOUNTPOINT stops it, or SIGTERM.\n"
 	"\n"
 	"  -c, --conf CONF        configuration, ibfs.conf(5); without it: two software\n"
 	"                         HCAs, rxe0 and rxe1, on one switch\n"
 	"  -f, --foreground       stay in the foreground, log to stderr\n"
+	"      --9p ADDRESS       serve 9P on unix:PATH or tcp:HOST:PORT; may be repeated\n"
 	"  -o OPTIONS             mount options, as for mount.fuse3(8)\n"
 	"  -h, --help             this text\n"
 	"  -V, --version          the version\n"
@@ -91,9 +96,27 @@ static void add_mount_options(struct options *opts, const char *more)
 	opts->mount = joined;
 }
 
-/* [SOURCE] MOUNTPOINT */
+static bool add_9p(struct options *opts, const char *address, int *status)
+{
+	const char *wrong = p9_check_address(address);
+
+	if (wrong) {
+		say("--9p %s: %s", address, wrong);
+		*status = EXIT_USAGE;
+		return false;
+	}
+	opts->p9 = reallocarray(opts->p9, opts->num_p9 + 1, sizeof(*opts->p9));
+	if (!opts->p9)
+		abort();
+	opts->p9[opts->num_p9++] = address;
+	return true;
+}
+
+/* [SOURCE] MOUNTPOINT; or neither, for 9P only, which the configuration may ask for too */
 static bool parse_arguments(int argc, char **argv, struct options *opts, int *status)
 {
+	if (argc == 0 && (opts->num_p9 || opts->conf) && !opts->mount)
+		return true;
 	if (argc < 1 || argc > 2 || (opts->conf && argc == 2))
 		return usage_error(status);
 	if (argc == 2 && strcmp(argv[0], "none") != 0)
@@ -106,6 +129,7 @@ static bool parse_arguments(int argc, char **argv, struct options *opts, int *st
 static bool parse_options(int argc, char **argv, struct options *opts, int *status)
 {
 	static const struct option longopts[] = {
+		{ "9p", required_argument, NULL, '9' },
 		{ "conf", required_argument, NULL, 'c' },
 		{ "foreground", no_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
@@ -117,6 +141,10 @@ static bool parse_options(int argc, char **argv, struct options *opts, int *stat
 	*status = EXIT_SUCCESS;
 	while ((opt = getopt_long(argc, argv, "c:fho:V", longopts, NULL)) != -1) {
 		switch (opt) {
+		case '9':
+			if (!add_9p(opts, optarg, status))
+				return false;
+			break;
 		case 'c':
 			opts->conf = optarg;
 			break;
@@ -147,6 +175,8 @@ static int check_mountpoint(struct options *opts)
 	struct stat st;
 	int fd;
 
+	if (!name)
+		return 0;
 	opts->mountpoint = realpath(name, NULL);
 	/* statvfs asks the daemon of a mount that is there already; attributes are cached. */
 	if (!opts->mountpoint || stat(opts->mountpoint, &st) || statvfs(opts->mountpoint, &fs)) {
@@ -236,6 +266,13 @@ static int start(struct daemon *d, const struct options *opts)
 		free(err);
 		return ret;
 	}
+	if (opts->num_p9 || ibfs->conf->p9.num_listen) {
+		d->p9 = p9_start(ibfs, opts->p9, opts->num_p9);
+		if (!d->p9)
+			return -EIO;
+	}
+	if (!opts->mountpoint)
+		return 0;
 	d->front = fuse_front_start(ibfs, opts->mountpoint, opts->mount);
 	return d->front ? 0 : -EIO;
 }
@@ -247,6 +284,8 @@ static void stop(struct daemon *d)
 
 	if (d->front)
 		fuse_front_stop(d->front);
+	if (d->p9)
+		p9_stop(d->p9);
 	DL_FOREACH_SAFE(ibfs->devices, dev, tmp)
 		dev->ops->remove(dev);
 	if (ibfs->fabric)
@@ -375,6 +414,11 @@ static int read_conf_and_run(struct options *opts)
 		free(err);
 		return EXIT_FAILURE;
 	}
+	if (!opts->name && !opts->num_p9 && !conf->p9.num_listen) {
+		say("no MOUNTPOINT, and no --9p: nothing to do");
+		conf_free(conf);
+		return EXIT_USAGE;
+	}
 	if (opts->foreground)
 		return run(opts, conf, -1);
 	return run_in_background(opts, conf);
@@ -392,5 +436,6 @@ int main(int argc, char **argv)
 	}
 	free(opts.mountpoint);
 	free(opts.mount);
+	free(opts.p9);
 	return status;
 }

@@ -4,7 +4,7 @@ load helpers
 
 @test "-h prints how it is called" {
 	run -0 "$BUILD/ibfs" -h
-	assert_line '^usage: ibfs \[-f\] \[-c CONF\] \[-o OPTIONS\] MOUNTPOINT$'
+	assert_line '^usage: ibfs \[-f\] \[-c CONF\] \[-o OPTIONS\] \[--9p ADDRESS\]\.\.\. \[MOUNTPOINT\]$'
 	run -0 "$BUILD/ibfs" --help
 }
 

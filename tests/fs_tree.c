@@ -182,7 +182,9 @@ static void fuzz_ctl(struct ibfs *ibfs, unsigned int rounds)
 
 static void test_access(struct ibfs *ibfs)
 {
-	struct fs_cred root = { 0, 0, 0 }, user = { 1000, 1000, 0 }, self = { 1000, 1000, getpid() };
+	struct fs_cred root = { .uid = 0 }, user = { .uid = 1000, .gid = 1000 };
+	struct fs_cred self = { .uid = 1000, .gid = 1000, .pid = getpid() };
+	gid_t groups[] = { 7, 4242 };
 	struct stat set = { .st_mode = 0640, .st_uid = 1001, .st_gid = 2000 };
 	struct path dir, umad, lid;
 
@@ -205,6 +207,13 @@ static void test_access(struct ibfs *ibfs)
 	set.st_gid = 4242;
 	CHECK(fs_setattr(ibfs, umad, &root, &set, FS_SET_GID) == 0);
 	CHECK(fs_access(ibfs, umad, &self, R_OK) == -EACCES);
+	/* By those of an attach. */
+	user.groups = groups;
+	user.num_groups = 1;
+	CHECK(fs_access(ibfs, umad, &user, R_OK) == -EACCES);
+	user.num_groups = 2;
+	CHECK(fs_access(ibfs, umad, &user, R_OK) == 0);
+	user.num_groups = 0;
 	if (geteuid() == 0) {
 		CHECK(setgroups(2, (gid_t[]){ 7, 4242 }) == 0);
 		CHECK(fs_access(ibfs, umad, &self, R_OK) == 0);

@@ -48,6 +48,20 @@ struct conf_files {
 	mode_t umad, issm, uverbs, clone;
 };
 
+/* The 9P server. */
+struct conf_p9 {
+	const char **listen;		/* addresses, as of --9p; checked */
+	unsigned int num_listen;
+	mode_t mode;			/* of unix sockets */
+	uid_t tcp_uid;			/* whom all TCP clients act as */
+	gid_t tcp_gid;
+	bool remote;			/* TCP not only on the loopback */
+	bool read_only;
+	unsigned int msize, connections;
+	unsigned int fids, tags;	/* of a connection */
+	unsigned int memory;		/* MiB that a user, but root, may register over 9P */
+};
+
 struct conf {
 	bool subnet_manager;		/* subnet = "sm": ports wait in INIT for one */
 	bool default_fabric;		/* no topology, nodes or links: fabric_default() */
@@ -59,6 +73,7 @@ struct conf {
 	unsigned int num_nodes, num_links, num_devices;
 	bool has_devices;		/* the file has a list of devices, perhaps an empty one */
 	struct conf_files files;
+	struct conf_p9 p9;
 	const char *log;		/* path of a file, "syslog", or NULL: stderr or syslog */
 	unsigned int errors, events;	/* lines that the files of these names keep */
 	unsigned int user_objects;	/* of each kind of verbs' resources; not root's */

@@ -34,11 +34,16 @@ struct path {
 uint64_t path_pack(struct path path);
 struct path path_unpack(uint64_t ino);
 
-/* Who asks. pid is the thread's id (0 over 9P); groups are looked up when needed. */
+/*
+ * Who asks. pid is the thread's id, whose groups are looked up when needed; over
+ * 9P it is 0, and groups are those of the attach, valid as long as the request.
+ */
 struct fs_cred {
 	uid_t uid;
 	gid_t gid;
 	pid_t pid;
+	const gid_t *groups;
+	unsigned int num_groups;
 };
 
 /*
@@ -140,6 +145,8 @@ int fs_access(struct ibfs *ibfs, struct path path, const struct fs_cred *cred, i
 enum {
 	FS_CACHE	= 1 << 0,	/* the entry lives as long as its directory: may be cached */
 	FS_FRESH	= 1 << 1,	/* each lookup wants its own file: idx is the front end's */
+	FS_PROCESS	= 1 << 2,	/* of no use without the caller's process or its mmap() */
+	FS_ACTS		= 1 << 3,	/* to open it changes something */
 };
 unsigned int fs_flags(struct path path);
 mode_t fs_type(struct path path);	/* S_IFDIR or S_IFREG */
@@ -212,5 +219,15 @@ void fs_exit(struct ibfs *ibfs);
 struct fuse_front;
 struct fuse_front *fuse_front_start(struct ibfs *ibfs, const char *mountpoint, const char *options);
 void fuse_front_stop(struct fuse_front *front);
+
+/*
+ * 9P. An address is "unix:PATH" or "tcp:HOST:PORT"; p9_check_address() gives
+ * NULL, or in words what is wrong with one. p9_start() listens on those given and
+ * on the configuration's; NULL after a line in the log that says why not.
+ */
+struct p9_server;
+const char *p9_check_address(const char *address);
+struct p9_server *p9_start(struct ibfs *ibfs, const char *const *addresses, unsigned int count);
+void p9_stop(struct p9_server *server);
 
 #endif

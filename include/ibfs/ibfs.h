@@ -38,6 +38,11 @@ struct ibfs {
 	struct textring *errors;	/* why recent requests failed */
 	struct textring *events;	/* asynchronous events of all devices */
 	bool background;		/* the log goes to syslog */
+	struct failure {		/* the last that ibfs_fail() was told of */
+		uint64_t count;		/* of all */
+		int err;		/* positive */
+		char why[512];
+	} failed;
 };
 
 /*

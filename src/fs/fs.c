@@ -154,6 +154,11 @@ static bool in_groups(pid_t pid, gid_t gid)
 
 static bool has_group(const struct fs_cred *cred, gid_t gid)
 {
+	unsigned int i;
+
+	for (i = 0; i < cred->num_groups; i++)
+		if (cred->groups[i] == gid)
+			return true;
 	return cred->gid == gid || (cred->pid && in_groups(cred->pid, gid));
 }
 

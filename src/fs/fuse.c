@@ -460,7 +460,7 @@ static void op_setattr(fuse_req_t fuse, fuse_ino_t ino, struct stat *st, int to_
 {
 	struct fuse_front *front = fuse_req_userdata(fuse);
 	const struct fuse_ctx *ctx = fuse_req_ctx(fuse);
-	struct fs_cred cred = { ctx->uid, ctx->gid, ctx->pid };
+	struct fs_cred cred = { .uid = ctx->uid, .gid = ctx->gid, .pid = ctx->pid };
 	unsigned int mask = 0;
 	int ret;
 
@@ -528,7 +528,7 @@ static void op_mkdir(fuse_req_t fuse, fuse_ino_t parent, const char *name, mode_
 {
 	struct fuse_front *front = fuse_req_userdata(fuse);
 	const struct fuse_ctx *ctx = fuse_req_ctx(fuse);
-	struct fs_cred cred = { ctx->uid, ctx->gid, ctx->pid };
+	struct fs_cred cred = { .uid = ctx->uid, .gid = ctx->gid, .pid = ctx->pid };
 	struct path child;
 	int ret;
 
@@ -543,7 +543,7 @@ static void op_rmdir(fuse_req_t fuse, fuse_ino_t parent, const char *name)
 {
 	struct fuse_front *front = fuse_req_userdata(fuse);
 	const struct fuse_ctx *ctx = fuse_req_ctx(fuse);
-	struct fs_cred cred = { ctx->uid, ctx->gid, ctx->pid };
+	struct fs_cred cred = { .uid = ctx->uid, .gid = ctx->gid, .pid = ctx->pid };
 
 	fuse_reply_err(fuse, -fs_rmdir(front->ibfs, path_unpack(parent), name, &cred));
 }

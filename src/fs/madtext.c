@@ -177,9 +177,13 @@ static ssize_t clone_open(struct file *file, struct fs_req *req)
 				     &none);
 	if (!ret)
 		ret = add_file(mad, file);
-	if (ret)
+	if (ret) {
 		mad_free(mad);
-	return ret;
+		return ret;
+	}
+	file->path.kind = KIND_MAD_CTL;		/* from here on */
+	file->path.idx = mad->num;
+	return 0;
 }
 
 static ssize_t mad_open(struct file *file, struct fs_req *req)

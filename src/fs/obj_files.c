@@ -204,6 +204,11 @@ static bool is_mapped(enum obj_file which)
 	return which == OBJ_DATA || which == OBJ_RING || which == OBJ_SQ || which == OBJ_RQ;
 }
 
+bool obj_is_ring(struct path path)
+{
+	return is_mapped(path.port) && path.port != OBJ_DATA;
+}
+
 static int open_file(struct file *file, struct obj *obj, enum obj_file which)
 {
 	struct obj_open *open = calloc(1, sizeof(*open));
@@ -241,6 +246,9 @@ static ssize_t clone_open(struct file *file, struct fs_req *req)
 
 	if (err)
 		return err;
+	/* From here on it is a ctl as that of any object. */
+	file->path = (struct path){ .kind = KIND_OBJ_FILE, .sub = obj->kind, .port = OBJ_CTL,
+				    .idx = obj->num };
 	obj_get(obj);
 	err = open_file(file, obj, OBJ_CTL);
 	obj_put(obj);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <utlist.h>
 
+#include <ibfs/conf.h>
+
 #include "fs/obj.h"
 
 struct pin {
@@ -29,16 +31,18 @@ static struct pin *pin_find(struct objs *objs, uid_t uid)
 
 /*
  * Root has CAP_IPC_LOCK: no limit. Of others the soft limit, from /proc, which
- * unlike prlimit() takes no capability. Over 9P there is no process: none is known.
+ * unlike prlimit() takes no capability. Over 9P there is no process: the configuration's.
  */
-static uint64_t memlock_limit(const struct fs_cred *cred)
+static uint64_t memlock_limit(const struct conf *conf, const struct fs_cred *cred)
 {
 	char path[40], line[256];
 	uint64_t limit = cred->uid ? 0 : UINT64_MAX;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/limits", cred->pid);
-	file = cred->uid && cred->pid ? fopen(path, "re") : NULL;
+	if (cred->uid && !cred->pid)
+		return conf ? (uint64_t)conf->p9.memory << 20 : 0;
+	file = cred->uid ? fopen(path, "re") : NULL;
 	if (!file)
 		return limit;
 	while (fgets(line, sizeof(line), file)) {
@@ -57,7 +61,7 @@ int pin_add(struct obj *obj, const struct fs_cred *cred, uint64_t bytes)
 	struct objs *objs = obj->ibfs->fs->objs;
 	uid_t uid = obj->pin_bytes ? obj->pin_uid : obj->uid;
 	struct pin *pin = pin_find(objs, uid);
-	uint64_t limit = memlock_limit(cred);
+	uint64_t limit = memlock_limit(obj->ibfs->conf, cred);
 	uint64_t held = pin ? pin->bytes : 0;
 
 	if (bytes > limit || held > limit - bytes)

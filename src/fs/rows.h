@@ -60,6 +60,12 @@ int obj_setattr(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
 		const struct stat *st, unsigned int mask);
 int obj_check(struct ibfs *ibfs, struct path path);
 
+bool obj_is_ring(struct path path);	/* of a KIND_OBJ_FILE */
+
+/* 9p_ctl.c */
+extern const struct entry p9_ctl_entries[];
+extern const struct file_ops p9_null_ops, p9_zero_ops;
+
 /* sysclass.c */
 extern const struct entry devdir_entries[], devdir_ib_entries[], sys_entries[];
 extern const struct entry sys_class_entries[], sys_mad_entries[];

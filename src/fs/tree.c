@@ -39,10 +39,11 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_PORT_TEXT] = { F444, 0, DEV_PORT | BY_SUB, FS_CACHE, .ops = &port_text_ops },
 	[KIND_PORT_CTL] = { F200, 0, DEV_PORT, FS_CACHE | ROW_CHMOD, .ops = &port_ctl_ops },
 	[KIND_PORT_PCAP] = { F400, 0, DEV_PORT, FS_CACHE | ROW_CHMOD | ROW_LONG, .ops = &pcap_ops },
-	[KIND_UMAD] = { F600, 0, DEV_PORT, ROW_CHMOD, .ops = &umad_ops, .getattr = umad_getattr },
-	[KIND_ISSM] = { F600, 0, DEV_PORT, ROW_CHMOD, .ops = &issm_ops, .getattr = issm_getattr },
+	[KIND_UMAD] = { F600, 0, DEV_PORT, FS_PROCESS | ROW_CHMOD, .ops = &umad_ops, .getattr = umad_getattr },
+	[KIND_ISSM] = { F600, 0, DEV_PORT, FS_ACTS | ROW_CHMOD, .ops = &issm_ops,
+			.getattr = issm_getattr },
 	[KIND_MADS] = { D755, KIND_PORT, DEV_PORT, FS_CACHE, mads_entries, &mads_dir },
-	[KIND_MAD_CLONE] = { F600, 0, DEV_PORT, ROW_CHMOD, .ops = &mad_clone_ops,
+	[KIND_MAD_CLONE] = { F600, 0, DEV_PORT, FS_ACTS | ROW_CHMOD, .ops = &mad_clone_ops,
 			     .getattr = mad_clone_getattr },
 	[KIND_MAD] = { D755, KIND_MADS, DEV_PORT | BY_IDX, 0, mad_entries, .getattr = mad_getattr },
 	[KIND_MAD_CTL] = { F600, 0, DEV_PORT | BY_IDX, 0, .ops = &mad_ctl_ops,
@@ -88,7 +89,7 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_OBJ] = { D755, KIND_OBJS, BY_OBJ | BY_SUB, 0, .dir = &obj_dir, .getattr = obj_getattr },
 	[KIND_OBJ_FILE] = { F600, 0, BY_OBJ | BY_SUB | BY_PORT, 0, .ops = &obj_file_ops,
 			    .getattr = obj_getattr, .setattr = obj_setattr },
-	[KIND_OBJ_CLONE] = { S_IFREG | 0666, 0, BY_OBJ_KIND | BY_SUB, FS_CACHE,
+	[KIND_OBJ_CLONE] = { S_IFREG | 0666, 0, BY_OBJ_KIND | BY_SUB, FS_CACHE | FS_ACTS,
 			     .ops = &obj_clone_ops, .getattr = clone_getattr },
 
 	/* the fabric */
@@ -117,11 +118,11 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_DEVDIR_IB] = { D755, KIND_DEVDIR, 0, FS_CACHE, .entries = devdir_ib_entries,
 			   .dir = &devdir_ib_dir },
 	[KIND_DEVDIR_EV] = { D755, KIND_DEVDIR_IB, 0, FS_CACHE, .dir = &ev_dir },
-	[KIND_UMAD_RING] = { F600, 0, BY_IDX, 0, .ops = &umad_ring_ops,
+	[KIND_UMAD_RING] = { F600, 0, BY_IDX, FS_PROCESS, .ops = &umad_ring_ops,
 			     .getattr = umad_ring_getattr },
-	[KIND_UVERBS] = { S_IFREG | 0666, 0, BY_DEV, FS_FRESH | ROW_CHMOD, .ops = &uverbs_ops,
+	[KIND_UVERBS] = { S_IFREG | 0666, 0, BY_DEV, FS_FRESH | FS_PROCESS | ROW_CHMOD, .ops = &uverbs_ops,
 			  .getattr = uverbs_getattr },
-	[KIND_UVERBS_EVENTS] = { F600, 0, BY_IDX, 0, .ops = &uv_events_ops,
+	[KIND_UVERBS_EVENTS] = { F600, 0, BY_IDX, FS_PROCESS, .ops = &uv_events_ops,
 				 .getattr = uv_events_getattr },
 	[KIND_SYS] = { D755, KIND_ROOT, 0, FS_CACHE, sys_entries },
 	[KIND_SYS_CLASS] = { D755, KIND_SYS, 0, FS_CACHE, sys_class_entries },
@@ -149,6 +150,11 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_SYS_UMAD] = { D755, KIND_SYS_MAD, DEV_PORT, 0, sys_umad_entries },
 	[KIND_SYS_ISSM] = { D755, KIND_SYS_MAD, DEV_PORT, 0, sys_issm_entries },
 	[KIND_SYS_UMAD_TEXT] = { F444, 0, DEV_PORT | BY_SUB, FS_CACHE, .ops = &sys_umad_text_ops },
+
+	/* what a 9P attach to "ctl" finds */
+	[KIND_P9_CTL] = { D755, KIND_P9_CTL, 0, FS_CACHE, p9_ctl_entries },
+	[KIND_P9_NULL] = { S_IFREG | 0666, 0, 0, FS_CACHE, .ops = &p9_null_ops },
+	[KIND_P9_ZERO] = { S_IFREG | 0666, 0, 0, FS_CACHE, .ops = &p9_zero_ops },
 };
 
 uint64_t path_pack(struct path path)
@@ -227,7 +233,10 @@ int path_check(struct ibfs *ibfs, struct path path)
 
 unsigned int fs_flags(struct path path)
 {
-	return kinds[path.kind].flags & (FS_CACHE | FS_FRESH);
+	unsigned int flags = kinds[path.kind].flags;
+
+	flags &= FS_CACHE | FS_FRESH | FS_PROCESS | FS_ACTS;
+	return path.kind == KIND_OBJ_FILE && obj_is_ring(path) ? flags | FS_PROCESS : flags;
 }
 
 mode_t fs_type(struct path path)
