@@ -91,19 +91,36 @@ static dev_t uverbs_dev(const char *name)
 	return makedev(major, minor);
 }
 
+/*
+ * The path of an open file, as it was opened. Each lookup of a uverbs file makes
+ * an inode of its own, so another process's makes this one's a deleted one.
+ */
+static void path_of(int fd, char *path, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	char link[40];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, size - 1);
+	if (n < 0)
+		n = 0;
+	path[n] = '\0';
+	n -= (ssize_t)strlen(deleted);
+	if (n > 0 && !strcmp(path + n, deleted))
+		path[n] = '\0';
+}
+
 /* Of a regular file of the tree: the number of the device that it stands for, or 0. */
 static dev_t device_of(int dir, const char *path, int flags)
 {
-	char link[40], target[256];
+	char target[256];
 	int saved = errno;
 	const char *name;
-	ssize_t n = 0;
 	dev_t dev;
 
 	if (flags & AT_EMPTY_PATH && (!path || !*path)) {
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
-		n = readlink(link, target, sizeof(target) - 1);
-		target[n > 0 ? n : 0] = '\0';
+		path_of(dir, target, sizeof(target));
 		path = target;
 	}
 	name = uverbs_name(path);
