@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,4 +200,26 @@ int client_buf_read(const struct client_buf *buf, size_t off, void *data, size_t
 int client_buf_write(const struct client_buf *buf, size_t off, const void *data, size_t len)
 {
 	return copy_slice(buf, off, (void *)data, len, true);
+}
+
+int client_memlock(pid_t pid, uint64_t *bytes)
+{
+	static const char name[] = "Max locked memory";
+	char path[40], line[256];
+	int err = -EIO;
+	FILE *limits;
+
+	snprintf(path, sizeof(path), "/proc/%d/limits", (int)pid);
+	limits = fopen(path, "re");
+	if (!limits)
+		return -errno;
+	while (err && fgets(line, sizeof(line), limits)) {
+		if (strncmp(line, name, strlen(name)))
+			continue;
+		err = 0;
+		if (sscanf(line + strlen(name), "%" SCNu64, bytes) != 1)
+			*bytes = UINT64_MAX;
+	}
+	fclose(limits);
+	return err;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory that a client's thread named in the system call which it is
- * blocked in. Everything here may sleep for ever: for helper threads only.
+ * blocked in, and how much a client may lock. The copying may sleep for ever: it
+ * is for helper threads only.
  */
 #ifndef IBFS_FS_CLIENT_MEM_H
 #define IBFS_FS_CLIENT_MEM_H
@@ -32,5 +33,11 @@ int client_buf_find(struct client_buf *buf, pid_t tid, const atomic_int *stop);
 /* Copy len bytes at offset off of the buffer. 0, -EFAULT, -EPERM, -ESRCH. */
 int client_buf_read(const struct client_buf *buf, size_t off, void *data, size_t len);
 int client_buf_write(const struct client_buf *buf, size_t off, const void *data, size_t len);
+/*
+ * The process's soft RLIMIT_MEMLOCK in bytes, UINT64_MAX: unlimited. Of /proc, because
+ * prlimit(2) of another user's process would need CAP_SYS_RESOURCE, which containers
+ * often don't have. 0, or a negative errno: -ENOENT, no such process.
+ */
+int client_memlock(pid_t pid, uint64_t *bytes);
 
 #endif

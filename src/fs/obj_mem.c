@@ -12,6 +12,7 @@
 
 #include <ibfs/conf.h>
 
+#include "fs/client_mem.h"
 #include "fs/obj.h"
 
 struct pin {
@@ -29,30 +30,17 @@ static struct pin *pin_find(struct objs *objs, uid_t uid)
 	return pin;
 }
 
-/*
- * Root has CAP_IPC_LOCK: no limit. Of others the soft limit, from /proc, which
- * unlike prlimit() takes no capability. Over 9P there is no process: the configuration's.
- */
+/* Root has CAP_IPC_LOCK: no limit. Over 9P there is no process: the configuration's. */
 static uint64_t memlock_limit(const struct conf *conf, const struct fs_cred *cred)
 {
-	char path[40], line[256];
-	uint64_t limit = cred->uid ? 0 : UINT64_MAX;
-	FILE *file;
+	uint64_t limit = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/limits", cred->pid);
-	if (cred->uid && !cred->pid)
+	if (!cred->uid)
+		return UINT64_MAX;
+	if (!cred->pid)
 		return conf ? (uint64_t)conf->p9.memory << 20 : 0;
-	file = cred->uid ? fopen(path, "re") : NULL;
-	if (!file)
-		return limit;
-	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "Max locked memory", 17))
-			continue;
-		limit = strstr(line, "unlimited") == line + strspn(line + 17, " ") + 17 ? UINT64_MAX :
-			strtoull(line + 17, NULL, 10);
-		break;
-	}
-	fclose(file);
+	if (client_memlock(cred->pid, &limit))
+		return 0;
 	return limit;
 }
 

@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fs/client_mem.h"
 #include "fs/uverbs.h"
 
 struct uv_mem {
@@ -96,7 +96,6 @@ static int look_status(pid_t tid, pid_t *tgid, bool *unlimited)
 
 int uv_range_look(struct uv_range *range, pid_t tid)
 {
-	struct rlimit limit = { 0 };
 	bool unlimited = false;
 	char path[40];
 	int err;
@@ -104,9 +103,11 @@ int uv_range_look(struct uv_range *range, pid_t tid)
 	err = look_status(tid, &range->tgid, &unlimited);
 	if (err)
 		return err;
-	if (!unlimited && prlimit(range->tgid, RLIMIT_MEMLOCK, NULL, &limit))
-		return -errno;
-	range->limit = unlimited || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+	range->limit = UINT64_MAX;
+	if (!unlimited)
+		err = client_memlock(tid, &range->limit);
+	if (err)
+		return err;
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)tid);
 	range->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (range->fd < 0)
