@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The uverbs file: programs of Debian, unmodified, and a client without libibverbs.
 load helpers
+load pairs
 
 setup_file()
 {
@@ -8,23 +9,6 @@ setup_file()
 }
 
 teardown_file() { stop_ibfs; }
-
-port() { echo $((20000 + BATS_TEST_NUMBER * 10 + RANDOM % 10000)); }
-
-# pair COMMAND [OPTIONS...]: its server on rxe0, its client on rxe1, both successful.
-pair()
-{
-	local port
-	port=$(port)
-	need_tool "$1"
-	ib timeout 60 "$1" -d rxe0 -p "$port" "${@:2}" > "$BATS_TEST_TMPDIR/server" 2>&1 3>&- &
-	local server=$!
-	wait_for listens "$port"
-	run ib timeout 60 "$1" -d rxe1 -p "$port" "${@:2}" localhost
-	wait "$server" || fail "server:" "$(cat "$BATS_TEST_TMPDIR/server")"
-	assert_status 0
-}
-listens() { ss -ltn 2>/dev/null | grep -q ":$1 " || grep -qi ":$(printf %04X "$1") .* 0A " /proc/net/tcp /proc/net/tcp6; }
 
 @test "uverbs: a client without libibverbs, also with hostile input" {
 	need_root
