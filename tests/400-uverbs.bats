@@ -15,6 +15,26 @@ teardown_file() { stop_ibfs; }
 	ctest uverbs_raw "$MNT"
 }
 
+@test "uverbs: RDMA_VERBS_IOCTL without libibverbs" {
+	need_root
+	ctest uverbs_ioctl "$MNT"
+}
+
+@test "libibverbs uses the ioctl, and write() for doorbells only" {
+	need_root; need_unshare; need_tool strace ibv_rc_pingpong
+	local port trace=$BATS_TEST_TMPDIR/trace
+	port=$(port)
+	ib timeout 60 strace -f -e trace=ioctl,write -P /dev/infiniband/uverbs0 -o "$trace" \
+		ibv_rc_pingpong -d rxe0 -p "$port" -n 3 >/dev/null 2>&1 3>&- &
+	local server=$!
+	wait_for listens "$port"
+	run -0 ib timeout 60 ibv_rc_pingpong -d rxe1 -p "$port" -n 3 localhost
+	wait "$server"
+	[ "$(grep -c 'ioctl(.* = 0$' "$trace")" -ge 12 ] || fail "$(cat "$trace")"
+	# Their first word is IB_USER_VERBS_CMD_POST_SEND.
+	! grep 'write(' "$trace" | grep -v '"\\34\\0\\0\\0' || fail "a command by write()"
+}
+
 @test "ibv_devices and ibv_devinfo list the tree's devices" {
 	need_root; need_tool ibv_devices; need_unshare
 	run -0 ib ibv_devices

@@ -80,16 +80,6 @@ static int parse(struct uv_cmd *cmd, const struct ib_uverbs_cmd_hdr *hdr, const 
 	return 0;
 }
 
-static int find_method(uint32_t command, const struct uv_method **method)
-{
-	bool ex = command & IB_USER_VERBS_CMD_FLAG_EXTENDED;
-
-	if (command & ~(IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_CMD_COMMAND_MASK))
-		return -EINVAL;
-	*method = uv_method(command & IB_USER_VERBS_CMD_COMMAND_MASK, ex);
-	return *method ? 0 : -EOPNOTSUPP;
-}
-
 static ssize_t uverbs_write(struct file *file, struct fs_req *req, const void *buf, size_t size,
 			    off_t off)
 {
@@ -104,7 +94,7 @@ static ssize_t uverbs_write(struct file *file, struct fs_req *req, const void *b
 	if (size < sizeof(hdr) || size > COMMAND_MAX)
 		return -EINVAL;
 	memcpy(&hdr, buf, sizeof(hdr));
-	err = find_method(hdr.command, &cmd.method);
+	err = uv_find_method(hdr.command, &cmd.method);
 	if (!err)
 		err = cmd.method->ex ? parse_ex(&cmd, &hdr, buf, size) : parse(&cmd, &hdr, buf, size);
 	if (err)
@@ -172,13 +162,9 @@ static void end_context(struct uverbs_file *uf)
 	if (uf->async)
 		uv_events_put(uf->async);
 	uf->async = NULL;
-	DL_FOREACH_SAFE(uf->file->ibfs->fs->uv_events, events, tmp) {
-		if (events->uf != uf)
-			continue;
-		uv_events_close(events);
-		if (!events->async)
-			uv_events_put(events);
-	}
+	DL_FOREACH_SAFE(uf->file->ibfs->fs->uv_events, events, tmp)
+		if (events->uf == uf)
+			uv_events_close(events);
 }
 
 static void uverbs_release(struct file *file)
@@ -198,11 +184,10 @@ void uverbs_device_gone(struct ibfs_device *dev)
 {
 	struct uverbs_file *uf;
 
+	uverbs_device_event(dev, 0, IBV_EVENT_DEVICE_FATAL);
 	DL_FOREACH(dev->ibfs->fs->uverbs, uf) {
 		if (uf->dev != dev)
 			continue;
-		if (uf->async)
-			uv_events_add(uf->async, NULL, 0, IBV_EVENT_DEVICE_FATAL);
 		end_context(uf);
 		uf->dev = NULL;
 	}
@@ -210,23 +195,24 @@ void uverbs_device_gone(struct ibfs_device *dev)
 
 void uverbs_device_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_type event)
 {
-	struct uverbs_file *uf;
+	struct uv_events *events;
 
-	DL_FOREACH(dev->ibfs->fs->uverbs, uf)
-		if (uf->dev == dev && uf->async)
-			uv_events_add(uf->async, NULL, port, event);
+	DL_FOREACH(dev->ibfs->fs->uv_events, events)
+		if (events->async && events->uf && events->uf->dev == dev)
+			uv_events_add(events, NULL, port, event);
 }
 
 void uv_obj_event(struct verbs_client *client, enum ibv_event_type event)
 {
 	struct uobj *obj = (struct uobj *)client;
 
-	if (obj->uf->async)
-		uv_events_add(obj->uf->async, obj, obj->user_handle, event);
+	if (obj->async)
+		uv_events_add(obj->async, obj, obj->user_handle, event);
 }
 
 const struct file_ops uverbs_ops = {
 	.open = uverbs_open,
 	.release = uverbs_release,
 	.write = uverbs_write,
+	.ioctl = uverbs_ioctl,
 };

@@ -8,6 +8,7 @@
  *  uverbs.c	the file: open, write, close; headers of commands
  *  uverbs_run.c	a command's life
  *  uverbs_cmd.c	the table of commands
+ *  uverbs_ioctl.c uverbs_methods.c uverbs_query.c	RDMA_VERBS_IOCTL, its methods
  *  uverbs_obj.c	handles
  *  uverbs_event.c	completion and asynchronous event files
  *  uverbs_space.c	the file's memory, where its rings are
@@ -27,6 +28,11 @@
 #include <ibfs/verbs.h>
 
 #include "fs/tree.h"
+
+struct iovec;
+struct uv_attr;
+struct uv_call;
+struct uv_cmd;
 
 /* --- memory of rings (uverbs_space.c) --- */
 
@@ -96,6 +102,7 @@ struct uobj {
 		struct uv_xrcd *xrcd;
 	};
 	struct uv_events *channel;	/* CQ; NULL: none */
+	struct uv_events *async;	/* CQ, SRQ, QP: where its events go; NULL: nowhere */
 	uint32_t async_read, comp_read;	/* events that were read */
 	struct uv_group *groups;	/* QP */
 	struct uv_pin *pin;		/* MR */
@@ -103,7 +110,10 @@ struct uobj {
 };
 
 struct uobj *uobj_new(struct uverbs_file *uf, enum uobj_type type);
-struct uobj *uobj_get(struct uverbs_file *uf, uint32_t handle, enum uobj_type type);
+/* Have its events go where the command says, or to the context's first event file. -EBADF. */
+int uobj_set_events(struct uobj *obj, const struct uv_cmd *cmd);
+struct uobj *uobj_get(const struct uverbs_file *uf, uint32_t handle, enum uobj_type type);
+bool uobj_exists(const struct uverbs_file *uf, uint32_t handle);	/* of any type */
 /* Its destruction: 0, or -EBUSY and it stays. */
 int uobj_destroy(struct uobj *obj);
 /* Forget it, when its object was never made. */
@@ -135,6 +145,7 @@ struct uv_events {
 	unsigned int refs;
 	uint32_t id;
 	bool async;
+	bool held;			/* one of refs is the context's */
 	bool closed;			/* its context or device is gone */
 	struct uverbs_file *uf;		/* whose; NULL: gone */
 	struct fs_cred owner;
@@ -145,7 +156,7 @@ struct uv_events {
 	unsigned int count;
 	struct waitq readers;
 };
-/* cred: whose process opens it. */
+/* The context's, which holds it until it is opened and closed. cred: whose process opens it. */
 struct uv_events *uv_events_new(struct uverbs_file *uf, const struct fs_cred *cred, bool async);
 struct uv_events *uv_events_find(struct fs *fs, uint64_t id);
 void uv_events_get(struct uv_events *events);
@@ -153,12 +164,13 @@ void uv_events_put(struct uv_events *events);
 void uv_events_add(struct uv_events *events, struct uobj *obj, uint64_t element, uint32_t type);
 /* An object goes: its events with it. */
 void uv_events_drop(struct uv_events *events, const struct uobj *obj);
-/* No more events come: readers get EIO when they have read what there is. */
+/*
+ * Its context has gone: no more events come, readers get EIO when they have
+ * read what there is.
+ */
 void uv_events_close(struct uv_events *events);
 
 /* --- commands (uverbs_run.c) --- */
-
-struct uv_cmd;
 
 struct uv_method {
 	uint8_t cmd;
@@ -170,6 +182,8 @@ struct uv_method {
 	int (*run)(struct uv_cmd *cmd);		/* 0 or -errno */
 };
 const struct uv_method *uv_method(uint32_t cmd, bool ex);	/* NULL: none */
+/* By a header's command, with its flags. -EINVAL, -EOPNOTSUPP. */
+int uv_find_method(uint32_t command, const struct uv_method **method);
 
 /* Once a command was given up its client may be gone, and another have its number. */
 enum { UV_WAITS, UV_WRITES, UV_GIVEN_UP };
@@ -182,7 +196,8 @@ struct uv_cmd {
 	atomic_int state;		/* UV_* below: between loop and helper */
 	struct uverbs_file *uf;
 	struct fs_req *req;
-	const struct uv_method *method;
+	const struct uv_method *method;	/* NULL: an ioctl's own */
+	struct uv_call *call;		/* an ioctl; NULL: a write() */
 	size_t count;			/* what write() returns */
 	const void *in, *drv_in;	/* the request; its driver part */
 	size_t in_len, drv_in_len;
@@ -195,6 +210,7 @@ struct uv_cmd {
 	/* what prep() found */
 	struct uv_range range;
 	uint64_t fd_id;			/* of a descriptor of an event file */
+	const struct uv_attr *event_file;	/* an ioctl's choice for an object's events */
 	struct stat fd_stat;
 	/* what to take back when the answer doesn't arrive */
 	struct uobj *made;
@@ -212,8 +228,29 @@ void uv_respond(struct uv_cmd *cmd, const void *resp, size_t size);
 void uv_respond_driver(struct uv_cmd *cmd, const void *resp, size_t size);
 /* Run a command (the caller's, on its stack): what the request's operation returns. */
 ssize_t uv_command(struct uv_cmd *cmd);
+/*
+ * Helper: move bytes from and to the client's memory, num parts of one length
+ * each. 0, -EFAULT, -EPERM.
+ */
+int uv_client_read(pid_t tid, const struct iovec *local, const struct iovec *remote,
+		   unsigned int num);
+int uv_client_write(pid_t tid, const struct iovec *local, const struct iovec *remote,
+		    unsigned int num);
+/* Helper: the number of the event file behind a client's descriptor. -EBADF, -EINVAL, -EPERM. */
+int uv_event_file_of(pid_t tid, int64_t fd, uint64_t *id);
 /* End one that waits by err; its helper, if any, goes on alone. */
 void uv_give_up(struct uv_cmd *cmd, int err);
+
+/* --- the ioctl (uverbs_ioctl.c) --- */
+
+/* Helper: fetch the attributes, check them and make a request of them. 0 or -errno. */
+int uv_call_fetch(struct uv_cmd *cmd);
+int uv_call_run(struct uv_cmd *cmd);
+/* Helper: write the answers. */
+int uv_call_respond(struct uv_cmd *cmd);
+void uv_call_free(struct uv_call *call);
+ssize_t uverbs_ioctl(struct file *file, struct fs_req *req, unsigned int number, uint64_t arg,
+		     const void *in, size_t in_len, void *out, size_t out_room, size_t *out_len);
 
 struct uverbs_file {
 	struct uverbs_file *prev, *next;	/* of fs->uverbs */
@@ -223,7 +260,7 @@ struct uverbs_file {
 	uint32_t node;			/* the front end's number of the file */
 	bool context;
 	struct uv_space *space;
-	struct uv_events *async;
+	struct uv_events *async;	/* the first one; NULL: none */
 	struct uv_cmd *cmds;		/* that wait */
 	struct uobj **objs;		/* by handle */
 	uint32_t num_objs;

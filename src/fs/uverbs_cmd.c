@@ -4,6 +4,8 @@
  * What isn't here (flow steering, work queues, MODIFY_AH) the kernel doesn't
  * have, or the rxe driver hasn't: EOPNOTSUPP.
  */
+#include <errno.h>
+
 #include "fs/uverbs.h"
 
 #define NAME(cmd) IB_USER_VERBS_CMD_##cmd
@@ -85,4 +87,14 @@ const struct uv_method *uv_method(uint32_t cmd, bool ex)
 		if (methods[i].cmd == cmd && methods[i].ex == ex)
 			return &methods[i];
 	return NULL;
+}
+
+int uv_find_method(uint32_t command, const struct uv_method **method)
+{
+	bool ex = command & IB_USER_VERBS_CMD_FLAG_EXTENDED;
+
+	if (command & ~(IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_CMD_COMMAND_MASK))
+		return -EINVAL;
+	*method = uv_method(command & IB_USER_VERBS_CMD_COMMAND_MASK, ex);
+	return *method ? 0 : -EOPNOTSUPP;
 }

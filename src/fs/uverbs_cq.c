@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* uverbs commands of completion channels and completion queues. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "fs/uverbs.h"
 
@@ -23,33 +19,11 @@ int uv_create_comp_channel(struct uv_cmd *cmd)
 	return 0;
 }
 
-/*
- * Helper: the number of the event file behind a descriptor of the client's.
- * Any file that is called so is taken, since only the context's own channels
- * are looked for later.
- */
+/* No channel, or the number of its file. */
 static int channel_of(struct uv_cmd *cmd, int32_t fd)
 {
-	char path[48], target[256];
-	char *name, *gone;
-	ssize_t n;
-
 	cmd->fd_id = NO_CHANNEL;
-	if (fd < 0)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)cmd->job.pid, fd);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n < 0)
-		return errno == EACCES ? -EPERM : -EBADF;
-	target[n] = '\0';
-	gone = strstr(target, " (deleted)");
-	if (gone)
-		*gone = '\0';
-	name = strrchr(target, '/');
-	if (!name || name - target < 3 || strncmp(name - 3, "/ev", 3) ||
-	    number_name(name + 1, UINT32_MAX, &cmd->fd_id))
-		return -EBADF;
-	return 0;
+	return fd < 0 ? 0 : uv_event_file_of(cmd->job.pid, fd, &cmd->fd_id);
 }
 
 void uv_prep_create_cq(struct uv_cmd *cmd)
@@ -129,7 +103,9 @@ static int create(struct uv_cmd *cmd, const struct ib_uverbs_ex_create_cq *req,
 		return -ENOMEM;
 	obj->user_handle = req->user_handle;
 	obj->client.comp = cq_comp;
-	err = make(cmd, obj, req->cqe, &attr);
+	err = uobj_set_events(obj, cmd);
+	if (!err)
+		err = make(cmd, obj, req->cqe, &attr);
 	if (err) {
 		uobj_free(obj);
 		return err;

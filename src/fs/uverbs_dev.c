@@ -4,7 +4,7 @@
 #include <endian.h>
 #include <stdio.h>
 
-#include "fs/uverbs.h"
+#include "fs/uverbs_ioctl.h"
 
 #define NO_VENDOR 0xffffff	/* as rxe has it, when the device doesn't say */
 
@@ -15,12 +15,12 @@ int uv_get_context(struct uv_cmd *cmd)
 
 	if (uf->context)
 		return -EINVAL;
-	uf->async = uv_events_new(uf, &cmd->req->cred, true);
-	if (!uf->async)
+	cmd->made_events = uv_events_new(uf, &cmd->req->cred, true);
+	if (!cmd->made_events)
 		return -ENOMEM;
 	uf->context = true;
 	cmd->made_context = true;
-	resp.async_fd = uf->async->id;
+	resp.async_fd = cmd->made_events->id;
 	uv_respond(cmd, &resp, sizeof(resp));
 	return 0;
 }
@@ -112,21 +112,19 @@ int uv_ex_query_device(struct uv_cmd *cmd)
 	return 0;
 }
 
-int uv_query_port(struct uv_cmd *cmd)
+int uv_port_answer(struct ibfs_device *dev, uint32_t port,
+		   struct ib_uverbs_query_port_resp_ex *resp)
 {
-	struct ibfs_device *dev = cmd->uf->dev;
-	struct ib_uverbs_query_port_resp resp;
-	struct ib_uverbs_query_port req;
 	struct ibv_port_attr attr = { 0 };
 	int err;
 
-	uv_request(cmd, &req, sizeof(req));
-	if (req.port_num < dev->first_port || req.port_num > dev->num_ports)
+	if (port < dev->first_port || port > dev->num_ports)
 		return -EINVAL;
-	err = dev->ops->query_port(dev, req.port_num, &attr);
+	err = dev->ops->query_port(dev, port, &attr);
 	if (err)
 		return err;
-	resp = (struct ib_uverbs_query_port_resp){
+	resp->port_cap_flags2 = attr.port_cap_flags2;
+	resp->legacy_resp = (struct ib_uverbs_query_port_resp){
 		.port_cap_flags = attr.port_cap_flags,
 		.max_msg_sz = attr.max_msg_sz,
 		.bad_pkey_cntr = attr.bad_pkey_cntr,
@@ -149,6 +147,18 @@ int uv_query_port(struct uv_cmd *cmd)
 		.link_layer = attr.link_layer,
 		.flags = attr.flags,
 	};
-	uv_respond(cmd, &resp, sizeof(resp));
 	return 0;
+}
+
+int uv_query_port(struct uv_cmd *cmd)
+{
+	struct ib_uverbs_query_port_resp_ex resp;
+	struct ib_uverbs_query_port req;
+	int err;
+
+	uv_request(cmd, &req, sizeof(req));
+	err = uv_port_answer(cmd->uf->dev, req.port_num, &resp);
+	if (!err)
+		uv_respond(cmd, &resp.legacy_resp, sizeof(resp.legacy_resp));
+	return err;
 }

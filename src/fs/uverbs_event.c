@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <utlist.h>
 
 #include "fs/rows.h"
@@ -41,12 +42,18 @@ struct uv_events *uv_events_new(struct uverbs_file *uf, const struct fs_cred *cr
 	if (!events)
 		return NULL;
 	events->refs = 1;
+	events->held = true;
 	events->id = ev_id(fs);
 	events->async = async;
 	events->uf = uf;
 	events->owner = *cred;
 	events->fs = fs;
 	DL_APPEND(fs->uv_events, events);
+	/* ib_uverbs_init_async_event_file(): the first one is the default. */
+	if (async && !uf->async) {
+		uf->async = events;
+		events->refs++;
+	}
 	return events;
 }
 
@@ -142,6 +149,14 @@ void uv_events_drop(struct uv_events *events, const struct uobj *obj)
 	}
 }
 
+static void let_go(struct uv_events *events)
+{
+	if (!events->held)
+		return;
+	events->held = false;
+	uv_events_put(events);
+}
+
 void uv_events_close(struct uv_events *events)
 {
 	events->closed = true;
@@ -149,6 +164,34 @@ void uv_events_close(struct uv_events *events)
 	waitq_fail(&events->readers, -EIO);
 	if (events->file)
 		fs_wake(events->file);
+	let_go(events);
+}
+
+/*
+ * Any file that is called so is taken, since only the context's own are looked
+ * for later.
+ */
+int uv_event_file_of(pid_t tid, int64_t fd, uint64_t *id)
+{
+	char path[48], target[256];
+	char *name, *gone;
+	ssize_t n;
+
+	if (fd != (int)fd)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)tid, (int)fd);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0)
+		return errno == EACCES ? -EPERM : -EBADF;
+	target[n] = '\0';
+	gone = strstr(target, " (deleted)");
+	if (gone)
+		*gone = '\0';
+	name = strrchr(target, '/');
+	if (!name || name - target < 3 || strncmp(name - 3, "/ev", 3) ||
+	    number_name(name + 1, UINT32_MAX, id))
+		return -EBADF;
+	return 0;
 }
 
 /* --- the file --- */
@@ -180,6 +223,7 @@ static void events_release(struct file *file)
 	DL_FOREACH_SAFE(events->queue, event, tmp)
 		event_free(events, event);
 	events->file = NULL;
+	let_go(events);
 	uv_events_put(events);
 }
 

@@ -9,7 +9,7 @@
 #include <utlist.h>
 
 #include "fs/obj.h"
-#include "fs/uverbs.h"
+#include "fs/uverbs_ioctl.h"
 
 static int handle_alloc(struct uverbs_file *uf, struct uobj *obj)
 {
@@ -68,11 +68,39 @@ struct uobj *uobj_new(struct uverbs_file *uf, enum uobj_type type)
 	return obj;
 }
 
-struct uobj *uobj_get(struct uverbs_file *uf, uint32_t handle, enum uobj_type type)
+bool uobj_exists(const struct uverbs_file *uf, uint32_t handle)
+{
+	return handle < uf->num_objs && uf->objs[handle] && uf->objs[handle]->live;
+}
+
+struct uobj *uobj_get(const struct uverbs_file *uf, uint32_t handle, enum uobj_type type)
 {
 	struct uobj *obj = handle < uf->num_objs ? uf->objs[handle] : NULL;
 
 	return obj && obj->live && obj->type == type ? obj : NULL;
+}
+
+int uobj_set_events(struct uobj *obj, const struct uv_cmd *cmd)
+{
+	struct uv_events *events = obj->uf->async;
+
+	if (cmd->event_file) {
+		events = uv_events_find(cmd->req->ibfs->fs, cmd->event_file->fd_id);
+		if (!events || events->uf != obj->uf || !events->async)
+			return -EBADF;
+	}
+	if (events)
+		uv_events_get(events);
+	obj->async = events;
+	return 0;
+}
+
+static void leave_events(struct uv_events *events, const struct uobj *obj)
+{
+	if (!events)
+		return;
+	uv_events_drop(events, obj);
+	uv_events_put(events);
 }
 
 void uobj_free(struct uobj *obj)
@@ -80,12 +108,8 @@ void uobj_free(struct uobj *obj)
 	struct uv_group *group, *tmp;
 
 	obj->uf->objs[obj->handle] = NULL;
-	if (obj->uf->async)
-		uv_events_drop(obj->uf->async, obj);
-	if (obj->channel) {
-		uv_events_drop(obj->channel, obj);
-		uv_events_put(obj->channel);
-	}
+	leave_events(obj->async, obj);
+	leave_events(obj->channel, obj);
 	if (obj->pin)
 		uv_unpin(obj->uf->file->ibfs->fs, obj->pin, obj->pinned);
 	DL_FOREACH_SAFE(obj->groups, group, tmp)

@@ -153,7 +153,9 @@ static int create(struct uv_cmd *cmd, const struct ib_uverbs_ex_create_qp *req,
 	if (!obj)
 		return -ENOMEM;
 	obj->user_handle = req->user_handle;
-	err = make(cmd, obj, &init);
+	err = uobj_set_events(obj, cmd);
+	if (!err)
+		err = make(cmd, obj, &init);
 	if (err) {
 		uobj_free(obj);
 		return err;
@@ -219,7 +221,9 @@ int uv_open_qp(struct uv_cmd *cmd)
 	if (!obj)
 		return -ENOMEM;
 	obj->user_handle = req.user_handle;
-	err = verbs->open_qp(xrcd->xrcd->xrcd, req.qpn, &obj->client, &obj->qp);
+	err = uobj_set_events(obj, cmd);
+	if (!err)
+		err = verbs->open_qp(xrcd->xrcd->xrcd, req.qpn, &obj->client, &obj->qp);
 	if (err) {
 		uobj_free(obj);
 		return err;

@@ -13,7 +13,7 @@
 
 #include <ibfs/ibfs.h>
 
-#include "fs/uverbs.h"
+#include "fs/uverbs_ioctl.h"
 
 /* A command whose helper hangs in a page that never comes doesn't stop a kill for longer. */
 #define PATIENCE	1.0		/* seconds */
@@ -64,6 +64,7 @@ void uv_mminfo(const struct ibfs_ring *ring, struct mminfo *info)
 static void cmd_free(struct uv_cmd *cmd)
 {
 	uv_range_drop(&cmd->range);
+	uv_call_free(cmd->call);
 	free(cmd->out);
 	free(cmd);
 }
@@ -82,14 +83,14 @@ static void settle(struct uv_cmd *cmd, int err)
 		cmd->made->live = true;
 	if (cmd->made && err)
 		uobj_destroy(cmd->made);
-	if (cmd->made_events && err) {
-		uv_events_close(cmd->made_events);
-		uv_events_put(cmd->made_events);
-	}
-	if (cmd->made_context && err) {
-		uv_events_put(uf->async);
-		uf->async = NULL;
+	if (cmd->made_context && err)
 		uf->context = false;
+	if (cmd->made_events && err) {
+		if (uf->async == cmd->made_events) {
+			uv_events_put(uf->async);
+			uf->async = NULL;
+		}
+		uv_events_close(cmd->made_events);
 	}
 	cmd->made = NULL;
 }
@@ -140,30 +141,56 @@ static bool cancel(struct fs_req *req)
 	return false;
 }
 
-/* Helper. */
+static int moved(ssize_t n, const struct iovec *parts, unsigned int num)
+{
+	size_t all = 0;
+
+	for (unsigned int i = 0; i < num; i++)
+		all += parts[i].iov_len;
+	return n == (ssize_t)all ? 0 : n < 0 && errno == EPERM ? -EPERM : -EFAULT;
+}
+
+int uv_client_read(pid_t tid, const struct iovec *local, const struct iovec *remote,
+		   unsigned int num)
+{
+	return num ? moved(process_vm_readv(tid, local, num, remote, num, 0), local, num) : 0;
+}
+
+int uv_client_write(pid_t tid, const struct iovec *local, const struct iovec *remote,
+		    unsigned int num)
+{
+	return num ? moved(process_vm_writev(tid, local, num, remote, num, 0), local, num) : 0;
+}
+
 static int write_client(pid_t tid, uint64_t addr, const void *data, size_t len)
 {
 	struct iovec local = { (void *)data, len };
 	struct iovec remote = { (void *)(uintptr_t)addr, len };
-	ssize_t n = process_vm_writev(tid, &local, 1, &remote, 1, 0);
 
-	return n == (ssize_t)len ? 0 : n < 0 && errno == EPERM ? -EPERM : -EFAULT;
+	return uv_client_write(tid, &local, &remote, 1);
 }
 
-/* Helper. The answer ends with what was used; an extended one's core part is cleared to its end. */
-static void respond_run(struct job *job)
+/* The answer ends with what was used; an extended one's core part is cleared to its end. */
+static int respond(const struct uv_cmd *cmd)
 {
-	struct uv_cmd *cmd = from_job(job);
 	size_t len = cmd->out_used;
-	int state = UV_WAITS;
 
-	if (!atomic_compare_exchange_strong(&cmd->state, &state, UV_WRITES))
-		return;
 	if (cmd->method->ex && cmd->out_used)
 		len = cmd->out_len;
 	if (cmd->drv_out_used)
 		len = cmd->out_len + cmd->drv_out_used;
-	cmd->err = len ? write_client(job->pid, cmd->response, cmd->out, len) : 0;
+	return len ? write_client(cmd->job.pid, cmd->response, cmd->out, len) : 0;
+}
+
+/* Helper. */
+static void respond_run(struct job *job)
+{
+	struct uv_cmd *cmd = from_job(job);
+	int state = UV_WAITS;
+
+	if (!atomic_compare_exchange_strong(&cmd->state, &state, UV_WRITES))
+		return;
+	cmd->err = cmd->call ? uv_call_respond(cmd) : respond(cmd);
 	if (!cmd->err && cmd->also_at)
 		cmd->err = write_client(job->pid, cmd->also_at, &cmd->also, sizeof(cmd->also));
 }
@@ -183,6 +210,10 @@ static int execute(struct uv_cmd *cmd)
 
 	if (!uf->dev)
 		return -EIO;
+	if (cmd->call) {
+		err = uv_call_run(cmd);
+		return err ? err : 1;
+	}
 	if (!uf->context && !cmd->method->no_context)
 		return -EINVAL;
 	err = cmd->method->run(cmd);
@@ -191,11 +222,30 @@ static int execute(struct uv_cmd *cmd)
 	return cmd->out_used || cmd->drv_out_used || cmd->also_at;
 }
 
+static int out_alloc(struct uv_cmd *cmd)
+{
+	if (!cmd->out_len && !cmd->drv_out_len)
+		return 0;
+	cmd->out = calloc(1, cmd->out_len + cmd->drv_out_len);
+	if (!cmd->out)
+		return -ENOMEM;
+	cmd->drv_out = cmd->out + cmd->out_len;
+	return 0;
+}
+
+/* Helper. */
 static void prep_run(struct job *job)
 {
 	struct uv_cmd *cmd = from_job(job);
 
-	if (atomic_load(&cmd->state) != UV_GIVEN_UP)
+	if (atomic_load(&cmd->state) == UV_GIVEN_UP)
+		return;
+	if (cmd->call) {
+		cmd->err = uv_call_fetch(cmd);
+		if (!cmd->err)
+			cmd->err = out_alloc(cmd);
+	}
+	if (!cmd->err && cmd->method && cmd->method->prep)
 		cmd->method->prep(cmd);
 }
 
@@ -232,17 +282,6 @@ static ssize_t start(struct uv_cmd *cmd, void (*run)(struct job *), void (*done)
 	return FS_PENDING;
 }
 
-static int out_alloc(struct uv_cmd *cmd)
-{
-	if (!cmd->out_len && !cmd->drv_out_len)
-		return 0;
-	cmd->out = calloc(1, cmd->out_len + cmd->drv_out_len);
-	if (!cmd->out)
-		return -ENOMEM;
-	cmd->drv_out = cmd->out + cmd->out_len;
-	return 0;
-}
-
 /* A copy that outlives the write's buffer, for a helper. */
 static struct uv_cmd *keep(const struct uv_cmd *cmd)
 {
@@ -253,8 +292,10 @@ static struct uv_cmd *keep(const struct uv_cmd *cmd)
 		return NULL;
 	in = (uint8_t *)(copy + 1);
 	*copy = *cmd;
-	memcpy(in, cmd->in, cmd->in_len);
-	memcpy(in + cmd->in_len, cmd->drv_in, cmd->drv_in_len);
+	if (cmd->in_len)
+		memcpy(in, cmd->in, cmd->in_len);
+	if (cmd->drv_in_len)
+		memcpy(in + cmd->in_len, cmd->drv_in, cmd->drv_in_len);
 	copy->in = in;
 	copy->drv_in = in + cmd->in_len;
 	copy->job.ibfs = cmd->req->ibfs;
@@ -288,16 +329,20 @@ static ssize_t run_later(struct uv_cmd *cmd)
 
 	if (copy)
 		return start(copy, prep_run, prep_done);
+	uv_call_free(cmd->call);
 	free(cmd->out);
 	return -ENOMEM;
 }
 
 ssize_t uv_command(struct uv_cmd *cmd)
 {
-	int err = out_alloc(cmd);
+	int err;
 
+	cmd->range.fd = -1;
+	if (cmd->call)
+		return run_later(cmd);
+	err = out_alloc(cmd);
 	if (err)
 		return err;
-	cmd->range.fd = -1;
 	return cmd->method->prep ? run_later(cmd) : run_now(cmd);
 }

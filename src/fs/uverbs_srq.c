@@ -73,7 +73,9 @@ static int create(struct uv_cmd *cmd, const struct ib_uverbs_create_xsrq *req)
 	if (!obj)
 		return -ENOMEM;
 	obj->user_handle = req->user_handle;
-	err = make(cmd, obj, pd->pd, &init);
+	err = uobj_set_events(obj, cmd);
+	if (!err)
+		err = make(cmd, obj, pd->pd, &init);
 	if (err)
 		uobj_free(obj);
 	else

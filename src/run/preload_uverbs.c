@@ -1,23 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libibfs-run.so's part for uverbs: two commands answer with a new descriptor,
+ * libibfs-run.so's part for uverbs: some commands answer with a new descriptor,
  * which no file system can put into its caller. Their answer is the name of a
  * file in /dev/infiniband/ev; here it is opened, and its descriptor takes the
- * name's place. And libibverbs asks netlink for devices before it looks into
- * /sys: the kernel's devices aren't those that the program is to see.
+ * name's place, whether the command came by write() or by ioctl(). And
+ * libibverbs asks netlink for devices before it looks into /sys: the kernel's
+ * devices aren't those that the program is to see.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "run/preload.h"
+
+static bool has_descriptor(uint64_t command)
+{
+	return command == IB_USER_VERBS_CMD_GET_CONTEXT ||
+	       command == IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL;
+}
 
 /* Where the answer's descriptor is, if this is a command that has one: its address, or 0. */
 static uint64_t answer_of(const void *buf, size_t size)
@@ -28,9 +39,7 @@ static uint64_t answer_of(const void *buf, size_t size)
 	if (size < sizeof(hdr) + sizeof(response))
 		return 0;
 	memcpy(&hdr, buf, sizeof(hdr));
-	if ((hdr.command != IB_USER_VERBS_CMD_GET_CONTEXT &&
-	     hdr.command != IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL) ||
-	    hdr.in_words * sizeof(uint32_t) != size || !hdr.out_words)
+	if (!has_descriptor(hdr.command) || hdr.in_words * sizeof(uint32_t) != size || !hdr.out_words)
 		return 0;
 	memcpy(&response, (const char *)buf + sizeof(hdr), sizeof(response));
 	return response;
@@ -53,17 +62,61 @@ static bool is_uverbs(int fd)
 	return slash && !strncmp(slash, "/uverbs", 7);
 }
 
+static int open_event(uint32_t number)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/dev/infiniband/ev/%u", number);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+}
+
 /* False: there is no descriptor, and errno says why. */
 static bool install(uint64_t response)
 {
 	uint32_t *answer = (uint32_t *)(uintptr_t)response;
-	char path[48];
-	int fd;
+	int fd = open_event(*answer);
 
-	snprintf(path, sizeof(path), "/dev/infiniband/ev/%u", *answer);
-	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	*answer = (uint32_t)fd;
 	return fd >= 0;
+}
+
+static struct ib_uverbs_attr *find_attr(struct ib_uverbs_ioctl_hdr *hdr, uint16_t id)
+{
+	for (unsigned int i = 0; i < hdr->num_attrs; i++)
+		if (hdr->attrs[i].attr_id == id)
+			return &hdr->attrs[i];
+	return NULL;
+}
+
+/* A write() command inside an ioctl. */
+static bool install_invoked(int fd, struct ib_uverbs_ioctl_hdr *hdr)
+{
+	const struct ib_uverbs_attr *command = find_attr(hdr, UVERBS_ATTR_WRITE_CMD);
+	const struct ib_uverbs_attr *out = find_attr(hdr, UVERBS_ATTR_CORE_OUT);
+
+	return !command || !out || !has_descriptor(command->data) || !is_uverbs(fd) ||
+	       install(out->data);
+}
+
+/* An event file made by a method of its own: its number is the attribute's. */
+static bool install_attr(int fd, struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_attr *attr = find_attr(hdr, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE);
+
+	if (attr && is_uverbs(fd))
+		attr->data_s64 = open_event((uint32_t)attr->data);
+	return !attr || attr->data_s64 >= 0;
+}
+
+/* After one that succeeded; false: it has failed after all. */
+static bool after_ioctl(int fd, struct ib_uverbs_ioctl_hdr *hdr)
+{
+	if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_INVOKE_WRITE)
+		return install_invoked(fd, hdr);
+	if (hdr->object_id == UVERBS_OBJECT_ASYNC_EVENT &&
+	    hdr->method_id == UVERBS_METHOD_ASYNC_EVENT_ALLOC)
+		return install_attr(fd, hdr);
+	return true;
 }
 
 /* glibc's declarations have reserved names. NOLINTBEGIN(*-inconsistent-declaration-parameter-name) */
@@ -84,6 +137,24 @@ ssize_t write(int fd, const void *buf, size_t size)
 		return -1;
 	errno = saved;
 	return n;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	int ret, saved = errno;
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	ret = (int)syscall(SYS_ioctl, fd, request, arg);
+	if (ret || request != RDMA_VERBS_IOCTL)
+		return ret;
+	if (!after_ioctl(fd, arg))
+		return -1;
+	errno = saved;
+	return 0;
 }
 
 int socket(int domain, int type, int protocol)
