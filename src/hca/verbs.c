@@ -40,7 +40,7 @@ const struct ibv_device_attr verbs_limits = {
 };
 
 const struct verbs_ops soft_verbs_ops = {
-	.masked_atomic_cap = IBV_ATOMIC_GLOB, .max_fast_reg_page_list_len = VERBS_MAX_PAGES,
+	.masked_atomic_cap = IBV_ATOMIC_HCA, .max_fast_reg_page_list_len = VERBS_MAX_PAGES,
 	.alloc_pd = pd_alloc, .dealloc_pd = pd_dealloc,
 	.alloc_xrcd = xrcd_alloc, .dealloc_xrcd = xrcd_dealloc,
 	.reg_mr = mr_reg, .rereg_mr = mr_rereg, .query_mr = mr_query, .dereg_mr = mr_dereg,
