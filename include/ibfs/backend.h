@@ -52,6 +52,7 @@ struct mad_reg {
 	uint8_t qpn, mgmt_class, class_version;
 	uint8_t rmpp_version;
 	bool user_rmpp;
+	bool own_tids;			/* TIDs go out as they are given: answers are told otherwise */
 	uint8_t oui[3];
 	uint64_t methods[2];		/* bit n of 128: method n */
 };

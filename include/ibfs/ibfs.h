@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct ev_loop;
+struct cm_port;
 struct conf;
 struct fabric;
 struct fs;
@@ -35,6 +36,8 @@ struct ibfs {
 	struct offload *offload;	/* made at its first use */
 	struct ipoib *ipoibs;		/* IP interfaces, utlist, in order of their number */
 	uint32_t next_ipoib;
+	struct cm_port *cm_ports;	/* ports that somebody connects by or listens at, utlist */
+	uint32_t next_cm_id;
 	struct textring *errors;	/* why recent requests failed */
 	struct textring *events;	/* asynchronous events of all devices */
 	bool background;		/* the log goes to syslog */

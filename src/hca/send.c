@@ -262,7 +262,7 @@ static void copy_mad(const struct mad_agent *agent, uint8_t *copy, size_t room,
 
 	memcpy(copy, mad, len);
 	memset(copy + len, 0, room - len);
-	if (!mad_is_response(hdr))
+	if (!mad_is_response(hdr) && !agent->reg.own_tids)
 		hdr->tid = htobe64((uint64_t)agent->hi_tid << 32 | (uint32_t)be64toh(hdr->tid));
 }
 
