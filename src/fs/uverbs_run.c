@@ -338,7 +338,7 @@ ssize_t uv_command(struct uv_cmd *cmd)
 {
 	int err;
 
-	cmd->range.fd = -1;
+	uv_range_init(&cmd->range);
 	if (cmd->call)
 		return run_later(cmd);
 	err = out_alloc(cmd);

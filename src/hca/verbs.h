@@ -150,6 +150,14 @@ void mw_unbind(struct ibfs_mw *mw);
 int key_alloc(struct verbs *verbs, struct key *key);
 
 /*
+ * guard.c: mapped pages that may go away while they are used are replaced, page
+ * bytes at a time, by zeroes. NULL: no memory, or no handler.
+ */
+struct guard;
+struct guard *guard_new(void *base, size_t size, size_t page);
+void guard_free(struct guard *guard);	/* NULL is allowed */
+
+/*
  * memory.c: move bytes between segments and a buffer. 0, -EFAULT, or 1 when
  * remote memory takes part: then xfer->done() comes later.
  */
