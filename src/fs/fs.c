@@ -37,7 +37,7 @@ int fs_init(struct ibfs *ibfs)
 	fs->ibfs = ibfs;
 	fs->next_mad = 1;
 	ibfs->fs = fs;
-	fs->follow = follow_new(ibfs);
+	ibfs->follow = follow_new(ibfs);
 	return objs_init(ibfs);
 }
 
@@ -50,7 +50,8 @@ void fs_exit(struct ibfs *ibfs)
 		return;
 	offload_exit(ibfs);
 	objs_exit(ibfs);
-	follow_free(fs->follow);
+	follow_free(ibfs->follow);
+	ibfs->follow = NULL;
 	HASH_ITER(hh, fs->overrides, o, tmp) {
 		HASH_DEL(fs->overrides, o);
 		free(o);

@@ -20,7 +20,6 @@
 #include <ibfs/ibfs.h>
 
 #include "fs/follow.h"
-#include "fs/tree.h"
 
 #define STACK_SIZE	(256 << 10)
 #define EXIT_WAIT_NS	200000000	/* for jobs that are about to end */
@@ -103,7 +102,7 @@ static struct offload *pool_new(struct ibfs *ibfs)
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->none, NULL);
 	pool->loop = ibfs->loop;
-	pool->follow = ibfs->fs->follow;
+	pool->follow = ibfs->follow;
 	ev_async_init(&pool->async, on_async);
 	pool->async.data = pool;
 	ev_async_start(pool->loop, &pool->async);

@@ -111,7 +111,6 @@ extern const struct kind_row kinds[KIND_MAX];
 /* A file's mode and owner that were changed by hand. */
 struct objs;
 struct override;
-struct follow;
 struct mad;
 struct node;
 struct pcap;
@@ -129,7 +128,6 @@ struct fs {
 	struct timespec start;		/* every file's time */
 	uid_t uid;			/* the daemon's: every file's owner */
 	gid_t gid;
-	struct follow *follow;		/* follow.h */
 	struct ring *rings;		/* umad_ring.c: whose files nobody opened yet */
 	uint32_t next_ev;		/* the last number given in dev/infiniband/ev */
 	struct uverbs_file *uverbs;	/* open */

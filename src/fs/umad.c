@@ -386,7 +386,7 @@ static ssize_t umad_write(struct file *file, struct fs_req *req, const void *buf
 		return (ssize_t)umad_part_write(uf, part, size);
 	if (size >= LONG_WRITE && req->cred.pid)
 		return umad_far_write(uf, req, buf, size, off);
-	follow_request(file->ibfs->fs->follow, umad_ring_cpu(uf));
+	follow_request(file->ibfs->follow, umad_ring_cpu(uf));
 	return umad_file_send(uf, buf, size);
 }
 
