@@ -9,10 +9,9 @@ setup_file()
 
 teardown_file() { stop_ibfs; }
 
-# The opcode of ATOMIC WRITE came with IBA 1.6; the HCA here has none, as Linux 6.1's rxe.
 # test_resize_cq wants sends to have completed when posting returns, as only Linux 6.1's
 # rxe does (6.12's fails it); here that is a matter of luck.
-readonly ABSENT='test_qp_ex_rc_atomic_write|test_resize_cq'
+readonly ABSENT='test_resize_cq'
 
 @test "rdma-core's tests: all that the device supports pass" {
 	need_root; need_unshare

@@ -86,7 +86,7 @@ static void verbs_query_device(struct hca *hca, struct ibv_device_attr_ex *attr)
 	a->max_srq_wr = max->max_srq_wr;
 	a->max_srq_sge = max->max_srq_sge;
 	a->local_ca_ack_delay = max->local_ca_ack_delay;
-	attr->device_cap_flags_ex = a->device_cap_flags;
+	attr->device_cap_flags_ex = a->device_cap_flags | IBFS_DEVICE_ATOMIC_WRITE;
 	attr->tso_caps.max_tso = 65536;
 	attr->tso_caps.supported_qpts = 1 << IBV_QPT_UD;
 	attr->cq_mod_caps.max_cq_count = UINT16_MAX;

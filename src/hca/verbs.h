@@ -339,6 +339,7 @@ struct resource {
 	uint64_t va;
 	uint32_t len, start, off;	/* of a read: sent from start on, up to off so far */
 	uint64_t orig;			/* of an atomic */
+	uint8_t answer;			/* of an atomic: its OP_* */
 	const struct ibfs_pd *pd;	/* XRC: of the request's SRQ; else the QP's */
 };
 
