@@ -257,6 +257,7 @@ struct verbs_ops {
 	int (*resize_cq)(struct ibfs_cq *cq, int cqe);		/* EINVAL: holds more than that */
 	int (*modify_cq)(struct ibfs_cq *cq, uint16_t count, uint16_t period_us);
 	void (*query_cq)(struct ibfs_cq *cq, struct ibfs_cq_attr *attr);
+	bool (*cq_busy)(struct ibfs_cq *cq);	/* requests are being sent that complete here */
 	int (*destroy_cq)(struct ibfs_cq *cq);			/* EBUSY */
 	int (*poll_cq)(struct ibfs_cq *cq, int num, struct ibfs_wc *wc);	/* how many */
 	int (*peek_cq)(struct ibfs_cq *cq, int num);		/* how many, at most num */

@@ -188,8 +188,9 @@ struct uv_method {
 	bool no_context;	/* allowed before GET_CONTEXT */
 	uint16_t req, resp;	/* bytes at least; req without the header, with `response` */
 	void (*prep)(struct uv_cmd *cmd);	/* helper: sets cmd->err */
-	int (*run)(struct uv_cmd *cmd);		/* 0 or -errno */
+	int (*run)(struct uv_cmd *cmd);		/* 0 or -errno; UV_LATER: after a helper's turn */
 };
+enum { UV_LATER = 2 };
 const struct uv_method *uv_method(uint32_t cmd, bool ex);	/* NULL: none */
 /* By a header's command, with its flags. -EINVAL, -EOPNOTSUPP. */
 int uv_find_method(uint32_t command, const struct uv_method **method);
@@ -219,6 +220,7 @@ struct uv_cmd {
 	/* what prep() found */
 	struct uv_range range;
 	uint64_t fd_id;			/* of a descriptor of an event file */
+	unsigned int turns;		/* that it was put off */
 	const struct uv_attr *event_file;	/* an ioctl's choice for an object's events */
 	struct stat fd_stat;
 	/* what to take back when the answer doesn't arrive */
@@ -307,6 +309,7 @@ int uv_create_comp_channel(struct uv_cmd *cmd);
 void uv_prep_create_cq(struct uv_cmd *cmd);
 int uv_create_cq(struct uv_cmd *cmd);
 void uv_prep_ex_create_cq(struct uv_cmd *cmd);
+void uv_prep_resize_cq(struct uv_cmd *cmd);
 int uv_ex_create_cq(struct uv_cmd *cmd);
 int uv_resize_cq(struct uv_cmd *cmd);
 int uv_ex_modify_cq(struct uv_cmd *cmd);

@@ -599,6 +599,7 @@ int cq_create(struct ibfs_device *dev, int cqe, struct verbs_client *client, str
 int cq_resize(struct ibfs_cq *cq, int cqe);
 int cq_modify(struct ibfs_cq *cq, uint16_t count, uint16_t period_us);
 void cq_query(struct ibfs_cq *cq, struct ibfs_cq_attr *attr);
+bool cq_busy(struct ibfs_cq *cq);
 int cq_destroy(struct ibfs_cq *cq);
 int cq_poll(struct ibfs_cq *cq, int num, struct ibfs_wc *wc);
 int cq_peek(struct ibfs_cq *cq, int num);
