@@ -82,6 +82,18 @@ del_hosts()
 	done
 }
 
+# iperf FROM TO [OPTIONS...]: a server of one test on host TO, the client on host FROM.
+iperf()
+{
+	local from=$1 to=$2
+	shift 2
+	spawn "iperf$to" ip netns exec "$NS$to" iperf3 -s -1
+	wait_for listens "$to" 5201
+	host "$from" iperf3 -c "10.71.0.$to" -t 1 --connect-timeout 10000 "$@"
+	wait_for is_gone "$(spawned "iperf$to")"
+}
+listens() { host "$1" ss -Hltn "sport = :$2" | grep -q .; }
+
 pings()	# N ADDRESS [OPTIONS...]
 {
 	local n=$1 to=$2

@@ -19,8 +19,6 @@
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
 
-#include "fs/follow.h"
-
 #define STACK_SIZE	(256 << 10)
 #define EXIT_WAIT_NS	200000000	/* for jobs that are about to end */
 #define LINGER_NS	20000000	/* a thread that has nothing to do waits for more */
@@ -48,7 +46,6 @@ struct offload {
 	pthread_mutex_t lock;
 	pthread_cond_t none;		/* no thread is left */
 	struct ev_loop *loop;
-	const struct follow *follow;
 	ev_async async;
 	struct user *users;
 	struct job *ended;		/* on the way to the loop */
@@ -93,7 +90,7 @@ static void drop_jobs(struct job *jobs)
 	}
 }
 
-static struct offload *pool_new(struct ibfs *ibfs)
+static struct offload *pool_new(struct ev_loop *loop)
 {
 	struct offload *pool = calloc(1, sizeof(*pool));
 
@@ -101,12 +98,11 @@ static struct offload *pool_new(struct ibfs *ibfs)
 		return NULL;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->none, NULL);
-	pool->loop = ibfs->loop;
-	pool->follow = ibfs->follow;
+	pool->loop = loop;
 	ev_async_init(&pool->async, on_async);
 	pool->async.data = pool;
-	ev_async_start(pool->loop, &pool->async);
-	ev_unref(pool->loop);
+	ev_async_start(loop, &pool->async);
+	ev_unref(loop);
 	return pool;
 }
 
@@ -240,7 +236,6 @@ static int start_thread(struct worker *worker)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	follow_thread(worker->pool->follow, &attr);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&thread, &attr, worker_main, worker);
@@ -323,7 +318,7 @@ int offload(struct job *job)
 	int ret;
 
 	if (!ibfs->offload)
-		ibfs->offload = pool_new(ibfs);
+		ibfs->offload = pool_new(ibfs->loop);
 	if (!ibfs->offload)
 		return -ENOMEM;
 	job->orphan = false;

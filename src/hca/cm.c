@@ -57,14 +57,13 @@ static void forget_remote(struct cm_id *id)
 	id->remote.num = id->remote_qp.num = 0;
 }
 
-/* The number's lowest bit tells that there is one. */
 void cm_learn_remote(struct cm_id *id, uint64_t guid, uint32_t remote_id, uint32_t qpn)
 {
 	forget_remote(id);
 	id->remote_id = remote_id;
 	id->remote_qpn = qpn;
-	id->remote = (struct cm_key){ guid, (uint64_t)remote_id << 1 | 1 };
-	id->remote_qp = (struct cm_key){ guid, (uint64_t)qpn << 1 | 1 };
+	cm_key_init(&id->remote, guid, remote_id);
+	cm_key_init(&id->remote_qp, guid, qpn);
 	HASH_ADD(hh_remote, id->port->by_remote, remote, sizeof(id->remote), id);
 	HASH_ADD(hh_qp, id->port->by_qp, remote_qp, sizeof(id->remote_qp), id);
 }

@@ -15,6 +15,7 @@
 #include <infiniband/umad_cm.h>
 #include <infiniband/umad_types.h>
 #include <linux/types.h>
+#include <string.h>
 #include <uthash.h>
 
 #include "ibfs/backend.h"
@@ -116,6 +117,14 @@ struct cm_key {
 	uint64_t guid;			/* of its CA */
 	uint64_t num;
 };
+
+/* The lowest bit tells that there is a number. */
+static inline void cm_key_init(struct cm_key *key, uint64_t guid, uint32_t num)
+{
+	memset(key, 0, sizeof(*key));
+	key->guid = guid;
+	key->num = (uint64_t)num << 1 | 1;
+}
 
 struct cm_id {
 	struct cm_id *prev, *next;	/* of port->ids */

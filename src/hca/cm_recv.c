@@ -72,7 +72,7 @@ static void handle_rep(struct cm_port *port, const struct cm_mad *in)
 		return;
 	}
 	fill_rep(&rep, msg);
-	qp = (struct cm_key){ be64toh(msg->ca_guid), (uint64_t)rep.qpn << 1 | 1 };
+	cm_key_init(&qp, be64toh(msg->ca_guid), rep.qpn);
 	if (cm_stale(port, in, &qp, CM_MSG_REP)) {
 		cm_idle(id);
 		cm_tell_type(id, CM_EV_UNREACHABLE);
@@ -136,14 +136,14 @@ static void handle_mra(struct cm_port *port, const struct cm_mad *in)
 /* Who gave up waiting for a REP knows no ID of ours: the ARI has its CA's GUID. 12.6.7.2 */
 static struct cm_id *find_rejected(struct cm_port *port, const struct cm_rej_msg *msg)
 {
-	struct cm_key key = { .num = (uint64_t)be32toh(msg->local_id) << 1 | 1 };
+	struct cm_key key;
 	struct cm_id *id;
 	__be64 guid;
 
 	if (be16toh(msg->reason) != CM_REJ_TIMEOUT || msg->remote_id)
 		return NULL;
 	memcpy(&guid, msg->ari, sizeof(guid));
-	key.guid = be64toh(guid);
+	cm_key_init(&key, be64toh(guid), be32toh(msg->local_id));
 	HASH_FIND(hh_remote, port->by_remote, &key, sizeof(key), id);
 	return id;
 }

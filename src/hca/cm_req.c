@@ -91,18 +91,18 @@ void cm_handle_req(struct cm_port *port, const struct cm_mad *in)
 {
 	const struct cm_req_msg *msg = &in->msg.req;
 	uint64_t guid = be64toh(msg->ca_guid), service_id = be64toh(msg->service_id);
-	struct cm_key remote = { guid, (uint64_t)be32toh(msg->local_id) << 1 | 1 };
 	struct cm_event event = {
 		.type = CM_EV_REQ, .private_data = msg->private_data, .private_len = CM_REQ_PRIVATE,
 	};
 	struct cm_id *listener;
 	enum cm_reason reason;
-	struct cm_key qp;
+	struct cm_key remote, qp;
 	struct cm_req req;
 	int pkey = 0, gid = 0;
 
 	fill_req(&req, msg);
-	qp = (struct cm_key){ guid, (uint64_t)req.qpn << 1 | 1 };
+	cm_key_init(&remote, guid, be32toh(msg->local_id));
+	cm_key_init(&qp, guid, req.qpn);
 	if (known(port, in, &remote) || cm_stale(port, in, &qp, CM_MSG_REQ))
 		return;
 	HASH_FIND(hh_service, port->by_service, &service_id, sizeof(service_id), listener);

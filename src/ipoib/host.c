@@ -206,6 +206,7 @@ static bool on_link(struct ipoib *ip, const struct nlmsghdr *nh)
 			snprintf(ip->ifname, sizeof(ip->ifname), "%s",
 				 (const char *)RTA_DATA(rta));
 	}
+	conns_mtu(ip);
 	return false;
 }
 
@@ -322,6 +323,8 @@ void host_set_mtu(struct ipoib *ip, unsigned int mtu)
 	if (ip->host.ctl < 0)
 		return;
 	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ip->ifname);
-	if (!ioctl(ip->host.ctl, SIOCSIFMTU, &ifr))
-		ip->host.mtu = mtu;
+	if (ioctl(ip->host.ctl, SIOCSIFMTU, &ifr))
+		return;
+	ip->host.mtu = mtu;
+	conns_mtu(ip);
 }

@@ -86,6 +86,7 @@ static void unmake(struct ipoib *ip)
 		peers_close(ip);
 		mcast_close(ip);
 		sa_close(ip);
+		conns_close(ip);
 		ud_close(ip);
 	}
 	ip->mcast_mtu = 0;
@@ -205,7 +206,7 @@ static void set_addresses(struct ipoib *ip)
 {
 	union ibv_gid mgid;
 
-	ip->addr.raw[0] = ip->connected ? IPOIB_FLAG_RC : 0;
+	ip->addr.raw[0] = ip->listener ? IPOIB_FLAG_RC : 0;
 	ip->addr.raw[1] = ip->qpn >> 16;
 	ip->addr.raw[2] = ip->qpn >> 8;
 	ip->addr.raw[3] = ip->qpn;
@@ -250,6 +251,7 @@ void ipoib_set_up(struct ipoib *ip, bool up)
 /* The port is as it is now: the QP follows its P_Key table, the groups its state. */
 static void follow_port(struct ipoib *ip)
 {
+	uint16_t lid = ip->attr.lid;
 	bool was = ip->active;
 	unsigned int index;
 
@@ -266,6 +268,9 @@ static void follow_port(struct ipoib *ip)
 			ip->active = false;
 	}
 	peers_stale(ip);
+	/* Answers to what was sent from another LID don't come. */
+	if (ip->active && ip->attr.lid != lid)
+		conns_drop(ip);
 	mcast_port(ip, !ip->active);
 	if (was && !ip->active)
 		ipoib_set_up(ip, false);
@@ -313,6 +318,7 @@ static void tick(struct ev_loop *loop, ev_timer *timer, int revents)
 	mcast_tick(ip);
 	neigh_tick(ip);
 	peers_tick(ip);
+	conns_tick(ip);
 }
 
 static int check_create(struct ipoib *ip, uint16_t pkey, unsigned int *index)
@@ -353,6 +359,8 @@ int ipoib_create(struct ipoib *ip, uint16_t pkey, const char *ifname)
 	ip->work.fn = work_run;
 	err = ud_open(ip);
 	if (!err)
+		err = conns_open(ip);
+	if (!err)
 		err = sa_open(ip);
 	if (!err)
 		err = tun_open(ip);
@@ -380,6 +388,10 @@ int ipoib_set_linkmode(struct ipoib *ip, bool connected)
 	ip->connected = connected;
 	if (!ip->created)
 		return 0;
+	if (connected)
+		conns_listen(ip);
+	else
+		conns_deaf(ip);
 	set_addresses(ip);
 	tun_offloads(ip);
 	ipoib_apply_mtu(ip);

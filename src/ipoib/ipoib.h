@@ -9,6 +9,7 @@
  *  mcast.c igmp.c	multicast groups; which ones the host is in
  *  neigh.c arp.c nd.c	neighbours, and how they are found
  *  peer.c	paths to neighbours' ports
+ *  conn.c cm.c	connected mode: queue pairs, and how they are connected
  *  icmp.c csum.c	what the daemon says to the host, checksums
  *  frame.c show.c	raw mode, text of files
  * All runs in the event loop; completions are taken by a task.
@@ -35,7 +36,11 @@
 #define IPOIB_UD_RX	512
 #define IPOIB_GRH	40
 #define IPOIB_UD_DATA	(IPOIB_GRH + 4096)
-#define IPOIB_QUEUE	16	/* packets that wait for a neighbour, path or group */
+#define IPOIB_CM_RX	64	/* of the SRQ */
+#define IPOIB_CM_DATA	(IPOIB_HEADER + IPOIB_CM_MTU)
+#define IPOIB_CM_ID	(1ULL << 33)	/* a receive's wr_id: and the buffer's number */
+#define IPOIB_QUEUE	48	/* packets that wait for a neighbour, path or group: 64 KB cut */
+#define IPOIB_QUEUED	128	/* for all of them; the rest is for who needs not wait */
 #define IPOIB_BATCH	64	/* packets in a turn of the loop */
 
 enum { IPOIB_IPV4 = 0x0800, IPOIB_ARP = 0x0806, IPOIB_RARP = 0x8035, IPOIB_IPV6 = 0x86dd };
@@ -52,7 +57,7 @@ struct ipoib_tx {
 	uint32_t len;			/* from there */
 	struct virtio_net_hdr vnet;	/* from the host; all 0: nothing to be done */
 	bool own;			/* the daemon's: no error goes to the host */
-	bool posted;			/* the QP has it */
+	uint32_t qpn;			/* of the QP that has it, or 0 */
 };
 struct ipoib_queue {
 	struct ipoib_tx *head;
@@ -92,6 +97,9 @@ struct ipoib_peer {
 	struct sa_query query;
 	struct ipoib_queue queue;
 	struct ipoib_conn *conn;	/* connected mode, or NULL */
+	ev_tstamp conn_next;		/* not to be tried before */
+	bool conn_refused;		/* it has no connected mode, whatever its address says */
+	bool linux_service;		/* it listens for Linux' service ID only */
 };
 
 enum ipoib_neigh_state { NEIGH_INCOMPLETE, NEIGH_REACHABLE, NEIGH_PROBE };
@@ -188,8 +196,12 @@ struct ipoib {
 	struct memory *mem;
 	struct ibfs_qp *qp;
 	bool qp_ready, send_error;
+	struct ibfs_srq *srq;		/* connected mode's */
+	struct ipoib_conn *conns;	/* by QPN */
+	struct cm_id *listener, *listener_linux;	/* NULL: nobody can connect */
 	struct ipoib_tx slots[IPOIB_TX_SLOTS];
 	struct ipoib_tx *free_slots;
+	unsigned int queued;
 	struct task rx_task, work;
 
 	struct mad_agent *sa;
@@ -245,10 +257,13 @@ int ud_set_qkey(struct ipoib *ip, uint32_t qkey);
 struct ipoib_tx *tx_alloc(struct ipoib *ip);	/* NULL: none is free */
 void tx_free(struct ipoib *ip, struct ipoib_tx *tx);
 void tx_queue(struct ipoib *ip, struct ipoib_queue *q, struct ipoib_tx *tx);
-struct ipoib_tx *tx_dequeue(struct ipoib_queue *q);
+struct ipoib_tx *tx_dequeue(struct ipoib *ip, struct ipoib_queue *q);
 void tx_drop_queue(struct ipoib *ip, struct ipoib_queue *q);
+void tx_drop_posted(struct ipoib *ip, uint32_t qpn);	/* what a QP had that is no more */
+uint8_t *ud_cm_buffer(const struct ipoib *ip, unsigned int index);
 /* The packet is the callee's in any case. */
-void ud_send(struct ipoib *ip, struct ipoib_tx *tx, struct ibfs_ah *ah, uint32_t qpn, uint32_t qkey);
+void ud_send(struct ipoib *ip, struct ipoib_tx *tx, struct ibfs_ah *ah, uint32_t qpn,
+	     uint32_t qkey);
 struct ibfs_ah *ud_ah(struct ipoib *ip, const union ibv_gid *dgid, const struct ipoib_route *route,
 		      bool global);
 
@@ -317,7 +332,28 @@ void peers_stale(struct ipoib *ip);
 /* Where a datagram came from, for subnets that have no SA. */
 void peer_heard(struct ipoib *ip, const struct ipoib_rx *rx, const struct ipoib_addr *addr);
 void peers_tick(struct ipoib *ip);
+/* A connection found nobody: perhaps the path is another one now. */
+void peer_unreachable(struct ipoib *ip, struct ipoib_peer *peer);
+static inline uint32_t peer_qpn(const struct ipoib_peer *peer)
+{
+	return (uint32_t)peer->key[0] << 16 | peer->key[1] << 8 | peer->key[2];
+}
 void peers_close(struct ipoib *ip);
+
+/* conn.c, cm.c: connected mode */
+int conns_open(struct ipoib *ip);
+void conns_close(struct ipoib *ip);
+void conns_listen(struct ipoib *ip);		/* if it is in connected mode */
+void conns_deaf(struct ipoib *ip);		/* and all connections end */
+void conns_drop(struct ipoib *ip);		/* all end; those that are needed are made anew */
+void conns_mtu(struct ipoib *ip);		/* those that were told another MTU end */
+void conns_tick(struct ipoib *ip);
+/* True: the packet was the callee's. False: it is to go as a datagram. */
+bool conn_send(struct ipoib *ip, struct ipoib_peer *peer, struct ipoib_tx *tx);
+void conn_received(struct ipoib *ip, const struct ibfs_wc *wc);
+void conn_failed(struct ipoib *ip, uint32_t qpn);
+void conn_drop(struct ipoib_peer *peer);	/* its connection, if it has one */
+void conn_path(struct ipoib_peer *peer);	/* its path is another one, perhaps */
 
 /* arp.c, nd.c */
 void arp_ask(struct ipoib *ip, uint32_t target, const struct ipoib_addr *to /* NULL: all */);

@@ -184,7 +184,7 @@ static void flush_queue(struct ipoib_group *group)
 {
 	struct ipoib_tx *tx;
 
-	while ((tx = tx_dequeue(&group->queue)) != NULL)
+	while ((tx = tx_dequeue(group->ip, &group->queue)) != NULL)
 		ud_send(group->ip, tx, group->ah, MCAST_QPN, group->qkey);
 }
 

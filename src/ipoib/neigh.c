@@ -102,7 +102,7 @@ void neigh_learn(struct ipoib *ip, const struct in6_addr *addr, const struct ipo
 	neigh->state = NEIGH_REACHABLE;
 	neigh->probes = 0;
 	neigh->confirmed = ipoib_now(ip);
-	while ((tx = tx_dequeue(&neigh->queue)) != NULL)
+	while ((tx = tx_dequeue(ip, &neigh->queue)) != NULL)
 		peer_send(ip, peer, tx);
 }
 
@@ -110,7 +110,7 @@ static void neigh_fail(struct ipoib *ip, struct ipoib_neigh *neigh)
 {
 	struct ipoib_tx *tx;
 
-	while ((tx = tx_dequeue(&neigh->queue)) != NULL) {
+	while ((tx = tx_dequeue(ip, &neigh->queue)) != NULL) {
 		icmp_unreachable(ip, tx);
 		ip->stats[IPOIB_TX_DROPPED]++;
 		tx_free(ip, tx);

@@ -35,6 +35,7 @@ static void peer_free(struct ipoib *ip, struct ipoib_peer *peer)
 {
 	sa_cancel(ip, &peer->query);
 	tx_drop_queue(ip, &peer->queue);
+	conn_drop(peer);
 	if (peer->ah)
 		ip->ops->destroy_ah(peer->ah);
 	HASH_DEL(ip->peers, peer);
@@ -58,14 +59,10 @@ static void peer_ask(struct ipoib *ip, struct ipoib_peer *peer)
 	sa_path(ip, peer);
 }
 
-static uint32_t peer_qpn(const struct ipoib_peer *peer)
-{
-	return (uint32_t)peer->key[0] << 16 | peer->key[1] << 8 | peer->key[2];
-}
-
 static void peer_transmit(struct ipoib *ip, struct ipoib_peer *peer, struct ipoib_tx *tx)
 {
-	ud_send(ip, tx, peer->ah, peer_qpn(peer), ip->qkey);
+	if (!conn_send(ip, peer, tx))
+		ud_send(ip, tx, peer->ah, peer_qpn(peer), ip->qkey);
 }
 
 void peer_send(struct ipoib *ip, struct ipoib_peer *peer, struct ipoib_tx *tx)
@@ -95,7 +92,8 @@ void peer_path(struct ipoib_peer *peer, int err)
 		ip->ops->destroy_ah(peer->ah);
 	peer->ah = ah;
 	peer->fresh = ah != NULL;
-	while ((tx = tx_dequeue(&peer->queue)) != NULL) {
+	conn_path(peer);
+	while ((tx = tx_dequeue(ip, &peer->queue)) != NULL) {
 		if (ah) {
 			peer_transmit(ip, peer, tx);
 			continue;
@@ -125,6 +123,14 @@ void peer_heard(struct ipoib *ip, const struct ipoib_rx *rx, const struct ipoib_
 	HASH_FIND(hh, ip->peers, addr->raw + 1, sizeof(peer->key), peer);
 	if (peer && peer->ah && peer->route.lid != rx->slid)
 		peer->fresh = false;
+}
+
+void peer_unreachable(struct ipoib *ip, struct ipoib_peer *peer)
+{
+	peer->fresh = false;
+	peer->asked = 0;
+	if (peer->ah)
+		peer_ask(ip, peer);
 }
 
 void peers_tick(struct ipoib *ip)

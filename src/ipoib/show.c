@@ -7,7 +7,7 @@
 
 #include <ibfs/fs.h>
 
-#include "ipoib/ipoib.h"
+#include "ipoib/conn.h"
 
 const struct ipoib_stat_name ipoib_stat_names[] = {
 	{ "ipackets", IPOIB_IPACKETS, "Packets received" },
@@ -123,6 +123,14 @@ static void print_ip(struct textbuf *out, const struct in6_addr *addr)
 	text_printf(out, "%s", text);
 }
 
+static void print_mode(struct textbuf *out, const struct ipoib_conn *conn)
+{
+	if (conn && conn->up)
+		text_printf(out, " mode=cm mtu=%u", conn->mtu - IPOIB_HEADER);
+	else
+		text_printf(out, " mode=ud");
+}
+
 int ipoib_show_neighbours(const struct ipoib *ip, struct textbuf *out)
 {
 	const struct ipoib_neigh *neigh, *tmp;
@@ -139,8 +147,10 @@ int ipoib_show_neighbours(const struct ipoib *ip, struct textbuf *out)
 			text_printf(out, " address=");
 			print_addr(out, raw);
 		}
-		if (peer && peer->ah)
+		if (peer && peer->ah) {
 			text_printf(out, " lid=0x%x sl=%u", peer->route.lid, peer->route.sl);
+			print_mode(out, peer->conn);
+		}
 		text_printf(out, "\n");
 	}
 	return 0;

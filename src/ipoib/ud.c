@@ -12,8 +12,8 @@
 
 #include "ipoib/ipoib.h"
 
-#define TX_STRIDE	65600U	/* a slot; its IP packet is aligned to 8 bytes */
-#define TX_LEAD		4U
+#define TX_STRIDE	65600U	/* a slot, and what a connection receives into; */
+#define TX_LEAD		4U	/* the IP packet is aligned to 8 bytes */
 #define RX_STRIDE	4160U
 #define RX_ID		(1ULL << 32)	/* a receive's wr_id: and the buffer's number */
 
@@ -21,6 +21,11 @@ static uint8_t *rx_buffer(const struct ipoib *ip, unsigned int index)
 {
 	return (uint8_t *)ip->mem->base + (size_t)IPOIB_TX_SLOTS * TX_STRIDE +
 	       (size_t)index * RX_STRIDE;
+}
+
+uint8_t *ud_cm_buffer(const struct ipoib *ip, unsigned int index)
+{
+	return rx_buffer(ip, IPOIB_UD_RX) + (size_t)index * TX_STRIDE + TX_LEAD;
 }
 
 struct ipoib_tx *tx_alloc(struct ipoib *ip)
@@ -44,24 +49,26 @@ void tx_free(struct ipoib *ip, struct ipoib_tx *tx)
 	tun_resume(ip);
 }
 
-/* The oldest goes when too many wait. */
+/* The oldest goes when too many wait, or this one when it is the only one. */
 void tx_queue(struct ipoib *ip, struct ipoib_queue *q, struct ipoib_tx *tx)
 {
-	if (q->count == IPOIB_QUEUE) {
-		ip->stats[IPOIB_TX_DROPPED]++;
-		tx_free(ip, tx_dequeue(q));
-	}
 	DL_APPEND(q->head, tx);
 	q->count++;
+	ip->queued++;
+	if (q->count > IPOIB_QUEUE || ip->queued > IPOIB_QUEUED) {
+		ip->stats[IPOIB_TX_DROPPED]++;
+		tx_free(ip, tx_dequeue(ip, q));
+	}
 }
 
-struct ipoib_tx *tx_dequeue(struct ipoib_queue *q)
+struct ipoib_tx *tx_dequeue(struct ipoib *ip, struct ipoib_queue *q)
 {
 	struct ipoib_tx *tx = q->head;
 
 	if (tx) {
 		DL_DELETE(q->head, tx);
 		q->count--;
+		ip->queued--;
 	}
 	return tx;
 }
@@ -70,9 +77,20 @@ void tx_drop_queue(struct ipoib *ip, struct ipoib_queue *q)
 {
 	struct ipoib_tx *tx;
 
-	while ((tx = tx_dequeue(q)) != NULL) {
+	while ((tx = tx_dequeue(ip, q)) != NULL) {
 		ip->stats[IPOIB_TX_DROPPED]++;
 		tx_free(ip, tx);
+	}
+}
+
+void tx_drop_posted(struct ipoib *ip, uint32_t qpn)
+{
+	for (unsigned int i = 0; i < IPOIB_TX_SLOTS; i++) {
+		if (ip->slots[i].qpn != qpn)
+			continue;
+		ip->slots[i].qpn = 0;
+		ip->stats[IPOIB_TX_DROPPED]++;
+		tx_free(ip, &ip->slots[i]);
 	}
 }
 
@@ -119,14 +137,17 @@ static void sent(struct ipoib *ip, const struct ibfs_wc *wc)
 {
 	struct ipoib_tx *tx = &ip->slots[wc->wr_id % IPOIB_TX_SLOTS];
 
-	if (!tx->posted)
+	if (tx->qpn != wc->qp_num)
 		return;
-	tx->posted = false;
-	if (wc->status != IBV_WC_SUCCESS && wc->status != IBV_WC_WR_FLUSH_ERR) {
-		ip->stats[IPOIB_OERRORS]++;
-		ip->send_error = true;
-	}
+	tx->qpn = 0;
 	tx_free(ip, tx);
+	if (wc->status == IBV_WC_SUCCESS || wc->status == IBV_WC_WR_FLUSH_ERR)
+		return;
+	ip->stats[IPOIB_OERRORS]++;
+	if (wc->qp_num == ip->qpn)
+		ip->send_error = true;
+	else
+		conn_failed(ip, wc->qp_num);
 }
 
 /* A failed datagram leaves the send queue in SQE: back to RTS. */
@@ -145,7 +166,9 @@ static void rx_run(struct task *task)
 	int n = ip->ops->poll_cq(ip->cq, IPOIB_BATCH, wc);
 
 	for (int i = 0; i < n; i++) {
-		if (wc[i].wr_id & RX_ID) {
+		if (wc[i].wr_id & IPOIB_CM_ID) {
+			conn_received(ip, &wc[i]);
+		} else if (wc[i].wr_id & RX_ID) {
 			received(ip, &wc[i]);
 			if (wc[i].status == IBV_WC_SUCCESS)
 				post_receive(ip, wc[i].wr_id & UINT32_MAX);
@@ -172,7 +195,8 @@ static int make_memory(struct ipoib *ip)
 	struct ibfs_mr_attr attr;
 	int err;
 
-	ip->mem = memory_own((size_t)IPOIB_TX_SLOTS * TX_STRIDE + (size_t)IPOIB_UD_RX * RX_STRIDE);
+	ip->mem = memory_own((size_t)(IPOIB_TX_SLOTS + IPOIB_CM_RX) * TX_STRIDE +
+			     (size_t)IPOIB_UD_RX * RX_STRIDE);
 	if (!ip->mem)
 		return -errno;
 	init.mem = ip->mem;
@@ -217,7 +241,7 @@ int ud_open(struct ipoib *ip)
 	if (!err)
 		err = make_memory(ip);
 	if (!err)
-		err = ip->ops->create_cq(ip->dev, 2 * (IPOIB_TX_SLOTS + IPOIB_UD_RX), &ip->client,
+		err = ip->ops->create_cq(ip->dev, 2 * (IPOIB_TX_SLOTS + IPOIB_UD_RX + IPOIB_CM_RX), &ip->client,
 					 &ip->cq);
 	if (!err)
 		err = make_qp(ip);
@@ -290,12 +314,7 @@ void ud_stop(struct ipoib *ip)
 		return;
 	ip->qp_ready = false;
 	ip->ops->modify_qp(ip->qp, &attr, IBV_QP_STATE);
-	for (unsigned int i = 0; i < IPOIB_TX_SLOTS; i++) {
-		if (!ip->slots[i].posted)
-			continue;
-		ip->slots[i].posted = false;
-		tx_free(ip, &ip->slots[i]);
-	}
+	tx_drop_posted(ip, ip->qpn);
 }
 
 struct ibfs_ah *ud_ah(struct ipoib *ip, const union ibv_gid *dgid, const struct ipoib_route *route,
@@ -369,7 +388,7 @@ void ud_send(struct ipoib *ip, struct ipoib_tx *tx, struct ibfs_ah *ah, uint32_t
 		tx_free(ip, tx);
 		return;
 	}
-	tx->posted = true;
+	tx->qpn = ip->qpn;
 	ip->stats[IPOIB_OPACKETS]++;
 	ip->stats[IPOIB_OBYTES] += tx->len - IPOIB_HEADER;
 }
