@@ -137,7 +137,7 @@ lint: $(TIDY)
 		--enable=warning,performance,portability -Iinclude -Isrc -D_GNU_SOURCE src
 	$(call say,SHCHK,scripts)
 	$(Q)shellcheck $(SCRIPTS)
-	$(Q)shellcheck --shell=bash --exclude=SC2030,SC2031,SC2034,SC2153,SC2154,SC2317 tests/helpers.bash $(wildcard tests/*.bats)
+	$(Q)shellcheck --shell=bash --exclude=SC2030,SC2031,SC2034,SC2153,SC2154,SC2317 $(wildcard tests/*.bash tests/*.bats)
 	$(call say,MANDOC,man)
 	$(Q)mandoc -T lint -W warning $(MANPAGES)
 

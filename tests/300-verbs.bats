@@ -20,6 +20,7 @@ verbs() { "$BUILD/tests/verbs_$1" "${@:2}"; }
 @test "ud: checksums and large sends" { verbs ud offload; }
 @test "uc: messages and writes" { verbs ud uc; }
 @test "atomics, masked too" { verbs more atomics; }
+@test "atomic write" { verbs more atomic_write; }
 @test "srq: shared, limit, resize, last request" { verbs more srq; }
 @test "xrc: SRQs by number, a shared target" { verbs more xrc; }
 @test "mw: type 1" { verbs more mw1; }

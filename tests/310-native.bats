@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Verbs from a shell: the tree of resources.
 load helpers
+load native
 
 setup_file()
 {
@@ -16,44 +17,8 @@ setup_file()
 }
 teardown_file() { stop_ibfs; }
 
-setup()
-{
-	[ -z "${IBFS_SKIP:-}" ] || skip "$IBFS_SKIP"
-	cd "$MNT" || return 1
-	for n in 0 1 2; do
-		mkdir "pd/p$n" "cq/c$n" "mr/m$n"
-		echo "create device=rxe$n" >"pd/p$n/ctl"
-		echo "create device=rxe$n cqe=64" >"cq/c$n/ctl"
-		echo "create pd=p$n size=64K access=local_write,remote_write,remote_read,remote_atomic,mw_bind" >"mr/m$n/ctl"
-	done
-}
-
-teardown()
-{
-	cd "$MNT" || return 0
-	local kind name
-	for kind in mcast qp ah srq mw mr cq xrcd pd; do
-		for name in "$kind"/*; do
-			[ "$name" = "$kind/clone" ] || rmdir "$name" || return 1
-		done
-	done
-	cd / || return 1
-}
-
-# qp NAME N WORDS...: a QP on rxeN
-qp()
-{
-	local name=$1 n=$2
-	shift 2
-	mkdir "qp/$name"
-	echo "create pd=p$n cq=c$n $*" >"qp/$name/ctl"
-}
-
-refuses() { ! (echo "$1" >"$2") 2>/dev/null || fail "taken: $1"; }
-# shellcheck disable=SC2053 # a pattern
-wc_is() { local line; line=$(timeout 10 head -1 "cq/$1/wc"); [[ $line == $2 ]] || fail "$line, not $2"; }
-put() { printf %s "$2" | dd of="mr/$1/data" conv=notrunc status=none; }
-got() { [ "$(dd if="mr/$1/data" bs=1 skip="$2" count="${#3}" status=none | tr -d '\0')" = "$3" ]; }
+setup() { native_setup 3 local_write,remote_write,remote_read,remote_atomic,mw_bind; }
+teardown() { native_teardown; }
 
 @test "the session of the design, as typed" {
 	mkdir "$IBFS_DIR/ib2"

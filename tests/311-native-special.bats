@@ -1,53 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # QP0, QP1 and raw packets from a shell.
 load helpers
+load native
 
 setup_file() { start_ibfs; }
 teardown_file() { stop_ibfs; }
 
 setup()
 {
-	[ -z "${IBFS_SKIP:-}" ] || skip "$IBFS_SKIP"
-	need_root
-	cd "$MNT" || return 1
-	for n in 0 1; do
-		mkdir "pd/p$n" "cq/c$n" "mr/m$n"
-		echo "create device=rxe$n" >"pd/p$n/ctl"
-		echo "create device=rxe$n cqe=64" >"cq/c$n/ctl"
-		echo "create pd=p$n size=64K" >"mr/m$n/ctl"
-	done
+	[ -n "${IBFS_SKIP:-}" ] || need_root
+	native_setup 2
 }
-
-teardown()
-{
-	cd "$MNT" || return 0
-	local kind name
-	for kind in ah qp mr cq pd; do
-		for name in "$kind"/*; do
-			[ "$name" = "$kind/clone" ] || rmdir "$name" || return 1
-		done
-	done
-	cd / || return 1
-}
-
-qp()	# NAME N WORDS...
-{
-	local name=$1 n=$2
-	shift 2
-	mkdir "qp/$name"
-	echo "create pd=p$n cq=c$n $*" >"qp/$name/ctl"
-}
-
-# hex NAME OFFSET DIGITS: bytes into an MR. unhex NAME OFFSET COUNT: out of it.
-hex()
-{
-	printf %b "$(tr -d ' ' <<<"$3" | sed 's/../\\x&/g')" |
-		dd of="mr/$1/data" bs=1 seek="$2" conv=notrunc status=none
-}
-unhex() { od -An -v -tx1 -j"$2" -N"$3" "mr/$1/data" | tr -d ' \n'; }
-lid() { echo $(($(cat "sys/class/infiniband/$1/ports/1/lid"))); }
-# shellcheck disable=SC2053 # a pattern
-wc_is() { local line; line=$(timeout 10 head -1 "cq/$1/wc"); [[ $line == $2 ]] || fail "$line, not $2"; }
+teardown() { native_teardown; }
 
 @test "a SMP by directed route from qp/NAME/post" {
 	qp s 0 type=smi port=1

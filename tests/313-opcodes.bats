@@ -94,6 +94,7 @@ reliable()	# QP WORDS
 		"masked_fetch_and_add add=1 add_mask=0x80"; do
 		post "$qp" 0 "$op" mr=m0 offset=32K "$far" "$@"
 	done
+	post "$qp" 0 atomic_write value=0x1234 "$far" "$@"
 }
 rc()
 {
@@ -173,7 +174,7 @@ special()
 	local seen
 	seen=$(tshark -r "$IBFS_DIR/cap.pcap" -T fields -e infiniband.bth.opcode 2>/dev/null | grep . | sort -nu | tr '\n' ' ')
 	# RC and XRC: all but RESYNC, which is reliable datagrams'; UC; UD; the masked atomics.
-	[ "$seen" = "$(echo {0..20} 22 23 {32..43} 100 101 {160..180} 182 183 211 212 219 220) " ] || fail "$seen"
+	[ "$seen" = "$(echo {0..20} 22 23 29 {32..43} 100 101 {160..180} 182 183 189 211 212 219 220) " ] || fail "$seen"
 }
 
 @test "tshark finds nothing malformed" {

@@ -54,6 +54,17 @@ static long exchange(int fd, int agent, uint32_t count)
 	return daemon_requests() - before;
 }
 
+/* Until it is killed. */
+static void test_busy(void)
+{
+	int fd = must_open(from_path, O_RDWR), agent = add_sender(fd, 0);
+
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		exchange(fd, agent, MANY);
+}
+
 static void test_used(void)
 {
 	int fd = must_open(from_path, O_RDWR), agent = add_sender(fd, 0);
@@ -489,6 +500,7 @@ static void test_reopen(void)
 }
 
 static const struct test tests[] = {
+	{ "busy", test_busy },
 	{ "used", test_used },
 	{ "compete", test_compete },
 	{ "fork", test_fork },

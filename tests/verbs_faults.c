@@ -11,6 +11,7 @@
 #define SLOT		20000	/* bytes of b's memory for one receive */
 #define RECVS		16
 #define COUNTER		(SIDE_MEM - 64)
+#define NUMBERS		(SIDE_MEM - 4096)	/* 8 bytes a message */
 #define READ_AT		600000
 #define READ_LEN	100000
 #define WRITE_AT	(SLOT * RECVS)
@@ -66,11 +67,19 @@ static void post_one(const struct plan *plan, unsigned int n)
 	wr.ex.imm_data = htonl(n);
 	if (!rnd(8))
 		wr.send_flags |= IBV_SEND_FENCE;
+	if (plan->opcode == IBFS_WR_ATOMIC_WRITE) {
+		wr.num_sge = 0;
+		wr.atomic.remote_addr = NUMBERS + 8 * n;
+		wr.atomic.swap = seed + n;
+		wr.atomic.rkey = b.key;
+		CHECK(!a.ops->post_send(a.qp, &wr));
+		return;
+	}
 	if (plan->opcode == IBFS_WR_RDMA_READ) {
 		sge.addr = WRITE_AT + SLOT * (n % 8);
 		wr.rdma.remote_addr = READ_AT + plan->off;
 	} else if (plan->opcode == IBFS_WR_ATOMIC_FETCH_AND_ADD) {
-		sge.addr = SIDE_MEM - 4096 + 8 * n;
+		sge.addr = NUMBERS + 8 * n;
 		wr.atomic.remote_addr = COUNTER;
 		wr.atomic.compare_add = 1;
 		wr.atomic.rkey = b.key;
@@ -95,7 +104,7 @@ static bool intact(const uint8_t *data, uint32_t len, uint32_t s)
 	return same;
 }
 
-static struct plan make_plan(uint64_t *atomics)
+static struct plan make_plan(uint64_t *atomics, unsigned int n)
 {
 	static const unsigned int ops[] = {
 		IBFS_WR_SEND, IBFS_WR_SEND_WITH_IMM, IBFS_WR_RDMA_WRITE, IBFS_WR_RDMA_WRITE_WITH_IMM,
@@ -105,6 +114,8 @@ static struct plan make_plan(uint64_t *atomics)
 
 	if (plan.opcode == IBFS_WR_RDMA_READ)
 		plan.off = rnd(READ_LEN - plan.len);
+	if (plan.opcode == IBFS_WR_ATOMIC_FETCH_AND_ADD && n & 1)
+		plan.opcode = IBFS_WR_ATOMIC_WRITE;
 	if (plan.opcode == IBFS_WR_ATOMIC_FETCH_AND_ADD) {
 		plan.len = 8;
 		plan.number = (*atomics)++;
@@ -140,7 +151,9 @@ static void check_send(const struct plan *plans, const struct ibfs_wc *wc, unsig
 	if (wc->status)
 		printf("status %s\n", wc_status_name(wc->status));
 	if (plan->opcode == IBFS_WR_ATOMIC_FETCH_AND_ADD)
-		CHECK(*(uint64_t *)(a.data + SIDE_MEM - 4096 + 8 * done) == plan->number);
+		CHECK(*(uint64_t *)(a.data + NUMBERS + 8 * done) == plan->number);
+	if (plan->opcode == IBFS_WR_ATOMIC_WRITE)
+		CHECK(*(uint64_t *)(b.data + NUMBERS + 8 * done) == seed + done);
 	if (plan->opcode == IBFS_WR_RDMA_READ)
 		CHECK(!memcmp(a.data + WRITE_AT + SLOT * (done % 8), b.data + READ_AT + plan->off, plan->len));
 }
@@ -172,8 +185,8 @@ static void run_rc(void)
 	side_qp(&a);
 	side_qp(&b);
 	connect_sides(&a, &b);
-	for (int i = 0; i < MESSAGES; i++)
-		plans[i] = make_plan(&atomics);
+	for (unsigned int i = 0; i < MESSAGES; i++)
+		plans[i] = make_plan(&atomics, i);
 	fill(b.data + READ_AT, READ_LEN, seed);
 	make_faults();
 	end = now() + 600;

@@ -57,6 +57,34 @@ static void test_atomics(void)
 	pair_close(&a, &b);
 }
 
+/* 8 bytes to an aligned place, which takes the right to write and no right to atomics. */
+static void test_atomic_write(void)
+{
+	struct ibfs_wr wr = {
+		.opcode = IBFS_WR_ATOMIC_WRITE, .send_flags = IBV_SEND_SIGNALED,
+		.atomic = { .remote_addr = 64, .swap = 0x1122334455667788 },
+	};
+	uint64_t *target;
+
+	pair_open(&a, &b, IBV_QPT_RC);
+	target = (uint64_t *)(b.data + 64);
+	*target = 5;
+	wr.atomic.rkey = b.key;
+	CHECK(!a.ops->post_send(a.qp, &wr) && expect_wc(&a, IBV_WC_SUCCESS, -1));
+	CHECK(*target == 0x1122334455667788);
+	wr.num_sge = 1;
+	CHECK(a.ops->post_send(a.qp, &wr) == -EINVAL);
+	wr.num_sge = 0;
+	wr.send_flags |= IBV_SEND_INLINE;
+	CHECK(a.ops->post_send(a.qp, &wr) == -EINVAL);
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.atomic.swap = 1;
+	wr.atomic.remote_addr = 68;
+	CHECK(!a.ops->post_send(a.qp, &wr) && expect_wc(&a, IBV_WC_REM_INV_REQ_ERR, -1));
+	CHECK(*target == 0x1122334455667788);
+	pair_close(&a, &b);
+}
+
 /* Two QPs take from one queue; the limit is told once; it grows with what it holds. */
 static void test_srq(void)
 {
@@ -769,7 +797,7 @@ static void test_many(void)
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
-		{ "atomics", test_atomics }, { "srq", test_srq }, { "xrc", test_xrc },
+		{ "atomics", test_atomics }, { "atomic_write", test_atomic_write }, { "srq", test_srq }, { "xrc", test_xrc },
 		{ "mw1", test_mw1 }, { "mw2", test_mw2 }, { "fast_reg", test_fast_reg },
 		{ "rereg", test_rereg }, { "sqd", test_sqd }, { "comm_est", test_comm_est },
 		{ "apm", test_apm },

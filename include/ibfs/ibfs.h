@@ -17,6 +17,7 @@ struct cm_port;
 struct conf;
 struct fabric;
 struct fs;
+struct follow;
 struct ibfs_device;
 struct ipoib;
 struct offload;
@@ -34,6 +35,7 @@ struct ibfs {
 	unsigned int next_device;
 	struct fs *fs;
 	struct offload *offload;	/* made at its first use */
+	struct follow *follow;		/* NULL: no client is followed */
 	struct ipoib *ipoibs;		/* IP interfaces, utlist, in order of their number */
 	uint32_t next_ipoib;
 	struct cm_port *cm_ports;	/* ports that somebody connects by or listens at, utlist */

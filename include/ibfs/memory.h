@@ -2,7 +2,7 @@
 /*
  * The memory behind memory regions: the one type by which an HCA reaches bytes
  * (what ib_dma_* is to a kernel driver). Three kinds, chosen when it is made:
- * the daemon's own, aliased (a sealed memfd shared with a client), and remote
+ * the daemon's own, aliased (a file's pages that a client maps too), and remote
  * (another address space, reached by operations that answer later: the HCA
  * knows no process). Sizes and offsets are bytes.
  */
@@ -51,6 +51,7 @@ struct memory {
 	uint64_t size;
 	int fd;				/* the memfd, or -1 */
 	void *base;			/* NULL for remote */
+	struct guard *guard;		/* of base, or NULL */
 	const struct remote_ops *ops;
 	void *remote;
 };
@@ -64,6 +65,15 @@ struct memory {
  */
 struct memory *memory_own(uint64_t size);
 struct memory *memory_alias(int fd, uint64_t off, uint64_t size);
+/*
+ * Alias pages of a file that others may shorten: size bytes from off, both
+ * multiples of page, the file's page size (not of hugetlbfs: the system's). A
+ * page that the file no longer has is replaced by one of nobody's, as a page
+ * that a kernel driver has pinned is nobody's once it was cut off: what is
+ * written there is lost, and what is read is 0. For use in one thread, the
+ * event loop's. The fd stays the caller's.
+ */
+struct memory *memory_share(int fd, uint64_t off, uint64_t size, size_t page);
 struct memory *memory_remote(const struct remote_ops *ops, void *remote, uint64_t size);
 struct memory *memory_get(struct memory *mem);
 void memory_put(struct memory *mem);	/* NULL is allowed */

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define UMAD_RING_MAGIC		0x69627231U	/* changes with the layout */
+#define UMAD_RING_MAGIC		0x69627232U	/* changes with the layout */
 #define UMAD_RING_SLOTS		256U		/* a power of 2 */
 #define UMAD_RING_DATA		376U		/* header and a MAD of one segment */
 
@@ -38,6 +38,7 @@ struct umad_ring {
 	atomic_uint dead;		/* the daemon's: ask the file instead, for ever */
 	atomic_uint more;		/* the daemon's: MADs beyond these wait in the file */
 	atomic_uint waiting;		/* a futex: 1 while a client sleeps until there is a MAD */
+	atomic_uint cpu;		/* the client's: 1 + the processor that it last wrote from */
 	_Alignas(64) atomic_ullong head;	/* the next one to take */
 	_Alignas(64) atomic_ullong tail;	/* the next one to put */
 	_Alignas(64) struct umad_ring_slot slots[UMAD_RING_SLOTS];

@@ -45,6 +45,7 @@ enum ibfs_wr_opcode {
 	IBFS_WR_RDMA_READ_WITH_INV	= 11,
 	IBFS_WR_MASKED_ATOMIC_CMP_AND_SWP = 12,
 	IBFS_WR_MASKED_ATOMIC_FETCH_AND_ADD = 13,
+	IBFS_WR_ATOMIC_WRITE		= 15,	/* libibverbs' */
 	IBFS_WR_FAST_REG_MR		= 0x20,
 	IBFS_WR_OPCODES			= 0x21,
 };
@@ -59,6 +60,7 @@ enum ibfs_wc_opcode {
 	IBFS_WC_BIND_MW			= 5,
 	IBFS_WC_LOCAL_INV		= 6,
 	IBFS_WC_LSO			= 7,
+	IBFS_WC_ATOMIC_WRITE		= 9,
 	IBFS_WC_FAST_REG_MR		= 10,
 	IBFS_WC_MASKED_COMP_SWAP	= 11,
 	IBFS_WC_MASKED_FETCH_ADD	= 12,
@@ -88,7 +90,7 @@ struct ibfs_wr {
 		} rdma;
 		struct {
 			uint64_t remote_addr;
-			uint64_t compare_add, swap;
+			uint64_t compare_add, swap;	/* ATOMIC_WRITE: swap is written */
 			uint64_t compare_add_mask, swap_mask;
 			uint32_t rkey;
 		} atomic;
@@ -228,6 +230,7 @@ struct ibfs_ring {
 
 /* IB_DEVICE_* of the kernel that libibverbs has no name for. */
 enum { IBFS_DEVICE_UD_TSO = 1 << 19, IBFS_DEVICE_BLOCK_MULTICAST_LOOPBACK = 1 << 22 };
+#define IBFS_DEVICE_ATOMIC_WRITE (1ULL << 40)
 
 struct verbs_ops {
 	/* What struct ibv_device_attr has no field for. */
@@ -254,6 +257,7 @@ struct verbs_ops {
 	int (*resize_cq)(struct ibfs_cq *cq, int cqe);		/* EINVAL: holds more than that */
 	int (*modify_cq)(struct ibfs_cq *cq, uint16_t count, uint16_t period_us);
 	void (*query_cq)(struct ibfs_cq *cq, struct ibfs_cq_attr *attr);
+	bool (*cq_busy)(struct ibfs_cq *cq);	/* requests are being sent that complete here */
 	int (*destroy_cq)(struct ibfs_cq *cq);			/* EBUSY */
 	int (*poll_cq)(struct ibfs_cq *cq, int num, struct ibfs_wc *wc);	/* how many */
 	int (*peek_cq)(struct ibfs_cq *cq, int num);		/* how many, at most num */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "fs/follow.h"
 #include "fs/obj.h"
 
 struct override {
@@ -36,6 +37,7 @@ int fs_init(struct ibfs *ibfs)
 	fs->ibfs = ibfs;
 	fs->next_mad = 1;
 	ibfs->fs = fs;
+	ibfs->follow = follow_new(ibfs);
 	return objs_init(ibfs);
 }
 
@@ -48,6 +50,8 @@ void fs_exit(struct ibfs *ibfs)
 		return;
 	offload_exit(ibfs);
 	objs_exit(ibfs);
+	follow_free(ibfs->follow);
+	ibfs->follow = NULL;
 	HASH_ITER(hh, fs->overrides, o, tmp) {
 		HASH_DEL(fs->overrides, o);
 		free(o);

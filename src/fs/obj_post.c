@@ -194,6 +194,10 @@ static void parse_atomic(struct args *args, struct ibfs_wr *wr)
 
 	wr->atomic.remote_addr = arg_num(args, "raddr", UINT64_MAX, 0);
 	wr->atomic.rkey = arg_num(args, "rkey", UINT32_MAX, 0);
+	if (wr->opcode == IBFS_WR_ATOMIC_WRITE) {
+		wr->atomic.swap = arg_num(args, "value", UINT64_MAX, 0);
+		return;
+	}
 	wr->atomic.compare_add = arg_num(args, add ? "add" : "compare", UINT64_MAX, 0);
 	wr->atomic.swap = arg_num(args, "swap", UINT64_MAX, 0);
 	wr->atomic.compare_add_mask = arg_num(args, add ? "add_mask" : "compare_mask", UINT64_MAX,
@@ -246,7 +250,7 @@ static bool is_atomic(unsigned int opcode)
 {
 	return opcode == IBFS_WR_ATOMIC_CMP_AND_SWP || opcode == IBFS_WR_ATOMIC_FETCH_AND_ADD ||
 	       opcode == IBFS_WR_MASKED_ATOMIC_CMP_AND_SWP ||
-	       opcode == IBFS_WR_MASKED_ATOMIC_FETCH_AND_ADD;
+	       opcode == IBFS_WR_MASKED_ATOMIC_FETCH_AND_ADD || opcode == IBFS_WR_ATOMIC_WRITE;
 }
 
 static void parse_send(struct args *args, struct post *post)

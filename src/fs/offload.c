@@ -19,6 +19,8 @@
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
 
+#include "fs/follow.h"
+
 #define STACK_SIZE	(256 << 10)
 #define EXIT_WAIT_NS	200000000	/* for jobs that are about to end */
 #define LINGER_NS	20000000	/* a thread that has nothing to do waits for more */
@@ -46,6 +48,7 @@ struct offload {
 	pthread_mutex_t lock;
 	pthread_cond_t none;		/* no thread is left */
 	struct ev_loop *loop;
+	const struct follow *follow;
 	ev_async async;
 	struct user *users;
 	struct job *ended;		/* on the way to the loop */
@@ -90,7 +93,7 @@ static void drop_jobs(struct job *jobs)
 	}
 }
 
-static struct offload *pool_new(struct ev_loop *loop)
+static struct offload *pool_new(struct ibfs *ibfs)
 {
 	struct offload *pool = calloc(1, sizeof(*pool));
 
@@ -98,11 +101,12 @@ static struct offload *pool_new(struct ev_loop *loop)
 		return NULL;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->none, NULL);
-	pool->loop = loop;
+	pool->loop = ibfs->loop;
+	pool->follow = ibfs->follow;
 	ev_async_init(&pool->async, on_async);
 	pool->async.data = pool;
-	ev_async_start(loop, &pool->async);
-	ev_unref(loop);
+	ev_async_start(pool->loop, &pool->async);
+	ev_unref(pool->loop);
 	return pool;
 }
 
@@ -236,6 +240,7 @@ static int start_thread(struct worker *worker)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	follow_thread(worker->pool->follow, &attr);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&thread, &attr, worker_main, worker);
@@ -318,7 +323,7 @@ int offload(struct job *job)
 	int ret;
 
 	if (!ibfs->offload)
-		ibfs->offload = pool_new(ibfs->loop);
+		ibfs->offload = pool_new(ibfs);
 	if (!ibfs->offload)
 		return -ENOMEM;
 	job->orphan = false;

@@ -154,6 +154,13 @@ static unsigned int count(const struct umad_file *uf)
 	return 0;
 }
 
+int umad_ring_cpu(const struct umad_file *uf)
+{
+	unsigned int cpu = usable(uf) ? atomic_load(&uf->ring->mem->cpu) : 0;
+
+	return cpu <= INT_MAX ? (int)cpu - 1 : -1;
+}
+
 bool umad_ring_filled(const struct umad_file *uf)
 {
 	return usable(uf) && count(uf);

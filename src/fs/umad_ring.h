@@ -20,6 +20,8 @@ bool umad_ring_filled(const struct umad_file *uf);
 void umad_ring_refill(struct umad_file *uf);
 /* Wake clients that sleep until there is a MAD. */
 void umad_ring_wake(struct umad_file *uf);
+/* The processor that the client wrote from; -1: not known. */
+int umad_ring_cpu(const struct umad_file *uf);
 /* The client asks the file itself from here on. */
 void umad_ring_kill(struct umad_file *uf);
 void umad_ring_free(struct umad_file *uf);

@@ -12,7 +12,7 @@
  *  uverbs_obj.c	handles
  *  uverbs_event.c	completion and asynchronous event files
  *  uverbs_space.c	the file's memory, where its rings are
- *  uverbs_mem.c	memory of processes
+ *  uverbs_look.c uverbs_mem.c	memory of processes
  *  uverbs_dev.c uverbs_pd.c uverbs_cq.c uverbs_srq.c uverbs_qp.c uverbs_post.c	commands
  *  uverbs_class.c	names in the tree
  */
@@ -44,17 +44,26 @@ struct uv_space {
 struct uv_space *uv_space_new(void);
 void uv_space_free(struct uv_space *space);
 
-/* --- memory of processes (uverbs_mem.c) --- */
+/* --- memory of processes (uverbs_look.c, uverbs_mem.c) --- */
+
+/* A file that a range maps shared. */
+struct uv_shared {
+	int fd;				/* -1: the range is private, or in several files */
+	uint64_t off;			/* of the range's first byte, in the file */
+	size_t page;			/* by which it can be mapped */
+};
 
 /* What a helper thread found out about a range that is to be registered. */
 struct uv_range {
 	uint64_t start, length;
 	bool write;
 	int fd;				/* /proc/PID/mem, bound to the address space; -1: none */
+	struct uv_shared shared;
 	pid_t tgid;
 	uint64_t limit;			/* RLIMIT_MEMLOCK, or UINT64_MAX */
 };
-/* Helper: 0, -EFAULT (not mapped, or not so), -EPERM, -ESRCH. Afterwards fd is the caller's. */
+void uv_range_init(struct uv_range *range);
+/* Helper: 0, -EFAULT (not mapped, or not so), -EPERM, -ESRCH. Afterwards the fds are the caller's. */
 int uv_range_look(struct uv_range *range, pid_t tid);
 void uv_range_drop(struct uv_range *range);
 
@@ -69,8 +78,8 @@ int uv_pin(struct fs *fs, const struct uv_range *range, struct uv_pin **pin);	/*
 void uv_unpin(struct fs *fs, struct uv_pin *pin, uint64_t bytes);
 /* Pages that a range touches, in bytes. */
 uint64_t uv_range_bytes(uint64_t start, uint64_t length);
-/* Takes range->fd over, also when it fails: NULL. */
-struct memory *uv_memory(struct ibfs *ibfs, struct uv_range *range, uid_t uid);
+/* Uses the range's fds up, also when it fails: NULL. The range begins at *off of the memory. */
+struct memory *uv_memory(struct ibfs *ibfs, struct uv_range *range, uid_t uid, uint64_t *off);
 
 /* --- objects (uverbs_obj.c) --- */
 
@@ -179,8 +188,9 @@ struct uv_method {
 	bool no_context;	/* allowed before GET_CONTEXT */
 	uint16_t req, resp;	/* bytes at least; req without the header, with `response` */
 	void (*prep)(struct uv_cmd *cmd);	/* helper: sets cmd->err */
-	int (*run)(struct uv_cmd *cmd);		/* 0 or -errno */
+	int (*run)(struct uv_cmd *cmd);		/* 0 or -errno; UV_LATER: after a helper's turn */
 };
+enum { UV_LATER = 2 };
 const struct uv_method *uv_method(uint32_t cmd, bool ex);	/* NULL: none */
 /* By a header's command, with its flags. -EINVAL, -EOPNOTSUPP. */
 int uv_find_method(uint32_t command, const struct uv_method **method);
@@ -210,6 +220,7 @@ struct uv_cmd {
 	/* what prep() found */
 	struct uv_range range;
 	uint64_t fd_id;			/* of a descriptor of an event file */
+	unsigned int turns;		/* that it was put off */
 	const struct uv_attr *event_file;	/* an ioctl's choice for an object's events */
 	struct stat fd_stat;
 	/* what to take back when the answer doesn't arrive */
@@ -298,6 +309,7 @@ int uv_create_comp_channel(struct uv_cmd *cmd);
 void uv_prep_create_cq(struct uv_cmd *cmd);
 int uv_create_cq(struct uv_cmd *cmd);
 void uv_prep_ex_create_cq(struct uv_cmd *cmd);
+void uv_prep_resize_cq(struct uv_cmd *cmd);
 int uv_ex_create_cq(struct uv_cmd *cmd);
 int uv_resize_cq(struct uv_cmd *cmd);
 int uv_ex_modify_cq(struct uv_cmd *cmd);

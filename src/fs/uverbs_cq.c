@@ -4,6 +4,7 @@
 
 #include "fs/uverbs.h"
 
+#define RESIZE_TURNS 1000
 #define NO_CHANNEL UINT64_MAX
 
 int uv_create_comp_channel(struct uv_cmd *cmd)
@@ -153,6 +154,16 @@ int uv_ex_create_cq(struct uv_cmd *cmd)
 	return err;
 }
 
+/* Nothing to find out: it only runs behind the client's jobs before it. */
+void uv_prep_resize_cq(struct uv_cmd *cmd)
+{
+	cmd->err = 0;
+}
+
+/*
+ * What was posted before counts: requests whose bytes are still being fetched
+ * from the client complete first, unless that takes for ever.
+ */
 int uv_resize_cq(struct uv_cmd *cmd)
 {
 	const struct verbs_ops *verbs = uv_verbs(cmd->uf);
@@ -168,6 +179,8 @@ int uv_resize_cq(struct uv_cmd *cmd)
 	obj = uobj_get(cmd->uf, req.cq_handle, UOBJ_CQ);
 	if (!obj || req.cqe > INT32_MAX || cmd->drv_out_len < sizeof(driver))
 		return -EINVAL;
+	if (verbs->cq_busy(obj->cq) && cmd->turns++ < RESIZE_TURNS)
+		return UV_LATER;
 	err = verbs->resize_cq(obj->cq, (int)req.cqe);
 	if (!err)
 		err = verbs->cq_ring(obj->cq, &ring);

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory of processes. /proc/PID/mem, opened at registration, stays bound to
- * the address space: a later process of the same number, or another program in
- * the same process, is never reached. It ignores a page's protection, so `maps`
- * is asked at registration. All calls that touch a client's memory may sleep
- * for ever and are made on helper threads.
+ * Memory of processes: what is counted against RLIMIT_MEMLOCK, and transfers.
+ * /proc/PID/mem, opened at registration, stays bound to the address space: a
+ * later process of the same number, or another program in the same process, is
+ * never reached. All calls that touch a client's memory may sleep for ever and
+ * are made on helper threads.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <linux/capability.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <utlist.h>
 
-#include "fs/client_mem.h"
 #include "fs/uverbs.h"
 
 struct uv_mem {
@@ -42,85 +37,6 @@ struct uv_io {
 	int err;
 	uint8_t data[];
 };
-
-/* --- what a helper finds out before a registration --- */
-
-/* Is all of the range mapped, and may the process read (and write) it? */
-static int look_maps(const struct uv_range *range, pid_t tid)
-{
-	uint64_t at = range->start, end = range->start + range->length, from, to;
-	char path[40], perm[5], *line = NULL;
-	size_t size = 0;
-	FILE *maps;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)tid);
-	maps = fopen(path, "re");
-	if (!maps)
-		return -errno;
-	while (at < end && getline(&line, &size, maps) > 0) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, perm) != 3 || to <= at)
-			continue;
-		if (from > at || perm[0] != 'r' || (range->write && perm[1] != 'w'))
-			break;
-		at = to;
-	}
-	free(line);
-	fclose(maps);
-	return at < end ? -EFAULT : 0;
-}
-
-/* The process, and whether it may lock as much as it likes. */
-static int look_status(pid_t tid, pid_t *tgid, bool *unlimited)
-{
-	char path[40], *line = NULL;
-	size_t size = 0;
-	uint64_t caps = 0;
-	FILE *status;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	status = fopen(path, "re");
-	if (!status)
-		return -errno;
-	*tgid = tid;
-	while (getline(&line, &size, status) > 0) {
-		if (!strncmp(line, "Tgid:", 5))
-			*tgid = (pid_t)strtol(line + 5, NULL, 10);
-		else if (!strncmp(line, "CapEff:", 7))
-			caps = strtoull(line + 7, NULL, 16);
-	}
-	free(line);
-	fclose(status);
-	*unlimited = caps >> CAP_IPC_LOCK & 1;
-	return 0;
-}
-
-int uv_range_look(struct uv_range *range, pid_t tid)
-{
-	bool unlimited = false;
-	char path[40];
-	int err;
-
-	err = look_status(tid, &range->tgid, &unlimited);
-	if (err)
-		return err;
-	range->limit = UINT64_MAX;
-	if (!unlimited)
-		err = client_memlock(tid, &range->limit);
-	if (err)
-		return err;
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)tid);
-	range->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (range->fd < 0)
-		return errno == EACCES ? -EPERM : -errno;
-	return look_maps(range, tid);
-}
-
-void uv_range_drop(struct uv_range *range)
-{
-	if (range->fd >= 0)
-		close(range->fd);
-	range->fd = -1;
-}
 
 /* --- RLIMIT_MEMLOCK --- */
 
@@ -288,24 +204,48 @@ static const struct remote_ops process_ops = {
 	.free = mem_free,
 };
 
-struct memory *uv_memory(struct ibfs *ibfs, struct uv_range *range, uid_t uid)
+/* From the start of a page, so that what is aligned there is aligned here. */
+static struct memory *process_memory(struct ibfs *ibfs, struct uv_range *range, uid_t uid,
+				     uint64_t *off)
 {
 	struct uv_mem *mem = calloc(1, sizeof(*mem));
 	struct memory *memory;
 
-	if (!mem) {
-		uv_range_drop(range);
+	if (!mem)
 		return NULL;
-	}
 	mem->refs = 1;
 	mem->ibfs = ibfs;
 	mem->pid = range->tgid;
 	mem->uid = uid;
 	mem->fd = range->fd;
-	mem->start = range->start;
+	*off = range->start % sysconf(_SC_PAGESIZE);
+	mem->start = range->start - *off;
 	range->fd = -1;
-	memory = memory_remote(&process_ops, mem, range->length);
+	memory = memory_remote(&process_ops, mem, *off + range->length);
 	if (!memory)
 		mem_put(mem);
+	return memory;
+}
+
+/* Whole pages of the file, as they are mapped. */
+static struct memory *shared_memory(const struct uv_range *range, uint64_t *off)
+{
+	const struct uv_shared *shared = &range->shared;
+	uint64_t from = shared->off / shared->page * shared->page;
+	uint64_t end = (shared->off + range->length + shared->page - 1) / shared->page * shared->page;
+
+	*off = shared->off - from;
+	return memory_share(shared->fd, from, end - from, shared->page);
+}
+
+struct memory *uv_memory(struct ibfs *ibfs, struct uv_range *range, uid_t uid, uint64_t *off)
+{
+	struct memory *memory = NULL;
+
+	if (range->shared.fd >= 0)
+		memory = shared_memory(range, off);
+	if (!memory)
+		memory = process_memory(ibfs, range, uid, off);
+	uv_range_drop(range);
 	return memory;
 }

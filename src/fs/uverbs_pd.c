@@ -83,7 +83,7 @@ void uv_prep_reg_mr(struct uv_cmd *cmd)
 }
 
 /* Count the memory as locked, and take it over. */
-static int take_range(struct uv_cmd *cmd, struct uv_pin **pin, struct memory **mem)
+static int take_range(struct uv_cmd *cmd, struct uv_pin **pin, struct ibfs_mr_init *init)
 {
 	struct fs *fs = cmd->req->ibfs->fs;
 	int err = uv_pin(fs, &cmd->range, pin);
@@ -91,8 +91,8 @@ static int take_range(struct uv_cmd *cmd, struct uv_pin **pin, struct memory **m
 	if (err)
 		return ibfs_fail(cmd->req->ibfs, -err, "%s: process %d registers more than RLIMIT_MEMLOCK",
 				 cmd->uf->name, (int)cmd->range.tgid);
-	*mem = uv_memory(cmd->req->ibfs, &cmd->range, cmd->req->cred.uid);
-	if (*mem)
+	init->mem = uv_memory(cmd->req->ibfs, &cmd->range, cmd->req->cred.uid, &init->mem_off);
+	if (init->mem)
 		return 0;
 	uv_unpin(fs, *pin, uv_range_bytes(cmd->range.start, cmd->range.length));
 	return -ENOMEM;
@@ -104,7 +104,7 @@ static int reg(struct uv_cmd *cmd, const struct ib_uverbs_reg_mr *req, struct uo
 	struct ibfs_mr_init init = {
 		.length = req->length, .iova = req->hca_va, .access = req->access_flags,
 	};
-	int err = take_range(cmd, &obj->pin, &init.mem);
+	int err = take_range(cmd, &obj->pin, &init);
 
 	if (err) {
 		obj->pin = NULL;
@@ -165,7 +165,7 @@ static int rereg(struct uv_cmd *cmd, const struct ib_uverbs_rereg_mr *req, struc
 	int err = 0;
 
 	if (req->flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-		err = take_range(cmd, &pin, &init.mem);
+		err = take_range(cmd, &pin, &init);
 		if (err)
 			return err;
 		pinned = uv_range_bytes(req->start, req->length);

@@ -202,7 +202,7 @@ static void respond_done(struct job *job)
 	finish(cmd, cmd->err ? cmd->err : cmd->result);
 }
 
-/* In the loop: 0 done, 1 an answer has to be written, or -errno. */
+/* In the loop: 0 done, 1 an answer has to be written, UV_LATER, or -errno. */
 static int execute(struct uv_cmd *cmd)
 {
 	struct uverbs_file *uf = cmd->uf;
@@ -249,14 +249,20 @@ static void prep_run(struct job *job)
 		cmd->method->prep(cmd);
 }
 
+/* Helper: a turn behind what the client had to do before. */
+static void turn_run(struct job *job)
+{
+	(void)job;
+}
+
 static void prep_done(struct job *job)
 {
 	struct uv_cmd *cmd = from_job(job);
 	int ret = cmd->err ? cmd->err : execute(cmd);
 
 	if (ret > 0) {
-		cmd->job.run = respond_run;
-		cmd->job.done = respond_done;
+		cmd->job.run = ret == UV_LATER ? turn_run : respond_run;
+		cmd->job.done = ret == UV_LATER ? prep_done : respond_done;
 		ret = offload(&cmd->job);
 		if (!ret)
 			return;
@@ -338,7 +344,7 @@ ssize_t uv_command(struct uv_cmd *cmd)
 {
 	int err;
 
-	cmd->range.fd = -1;
+	uv_range_init(&cmd->range);
 	if (cmd->call)
 		return run_later(cmd);
 	err = out_alloc(cmd);

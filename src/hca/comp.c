@@ -143,6 +143,7 @@ static struct swqe *comp_expect(struct ibfs_qp *qp, const struct rx *rx, bool at
 {
 	struct requester *req = &qp->req;
 	struct swqe *wqe;
+	uint8_t kind;
 
 	if (!comp_ack(qp, (rx->psn - 1) & PSN_MASK))
 		return NULL;
@@ -151,8 +152,11 @@ static struct swqe *comp_expect(struct ibfs_qp *qp, const struct rx *rx, bool at
 	wqe = sq_wqe(req, req->head);
 	if (!wqe->started || psn_cmp(rx->psn, wqe->first_psn) < 0)
 		return NULL;
-	if (wr_info(wqe->wr.opcode)->kind == (atomic ? KIND_ATOMIC : KIND_READ) &&
-	    psn_cmp(rx->psn, wqe->last_psn) <= 0)
+	/* An atomic write is answered as a read of nothing. */
+	kind = wr_info(wqe->wr.opcode)->kind;
+	if (kind == KIND_ATOMIC_WRITE)
+		kind = KIND_READ;
+	if (kind == (atomic ? KIND_ATOMIC : KIND_READ) && psn_cmp(rx->psn, wqe->last_psn) <= 0)
 		return wqe;
 	req_fail(qp, IBV_WC_BAD_RESP_ERR);
 	return NULL;

@@ -106,6 +106,30 @@ void cq_query(struct ibfs_cq *cq, struct ibfs_cq_attr *attr)
 	};
 }
 
+/* Its own queues have work that waits for nobody but the engine and the memory. */
+static bool qp_sending(const struct ibfs_qp *qp)
+{
+	const struct requester *req = &qp->req;
+
+	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
+		return false;
+	return qp->task.prev || (req->xfer && !req->xfer_ready) ||
+	       (req->ring.buf && ring_used(&req->ring, false) != req->ring_fetched);
+}
+
+bool cq_busy(struct ibfs_cq *cq)
+{
+	const struct table *qps = &cq->verbs->qps;
+
+	for (uint32_t i = 0; i < qps->size; i++) {
+		const struct ibfs_qp *qp = qps->slot[i];
+
+		if (qp && qp->send_cq == cq && qp_sending(qp))
+			return true;
+	}
+	return false;
+}
+
 int cq_ring(struct ibfs_cq *cq, struct ibfs_ring *ring)
 {
 	int err = ring_share(&cq->ring, client_rings(cq->client));

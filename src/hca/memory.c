@@ -27,9 +27,9 @@ static struct memory *memory_new(enum memory_kind kind, uint64_t size)
 	return mem;
 }
 
-static int memory_map(struct memory *mem, uint64_t off)
+static int memory_map(struct memory *mem, int fd, uint64_t off)
 {
-	void *base = mmap(NULL, mem->size, PROT_READ | PROT_WRITE, MAP_SHARED, mem->fd, off);
+	void *base = mmap(NULL, mem->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, off);
 
 	if (base == MAP_FAILED)
 		return -1;
@@ -51,7 +51,7 @@ struct memory *memory_own(uint64_t size)
 	mem->fd = memfd_create("ibfs-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (mem->fd < 0 || ftruncate(mem->fd, size) ||
 	    fcntl(mem->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) ||
-	    memory_map(mem, 0)) {
+	    memory_map(mem, mem->fd, 0)) {
 		memory_put(mem);
 		return NULL;
 	}
@@ -79,11 +79,25 @@ struct memory *memory_alias(int fd, uint64_t off, uint64_t size)
 	if (!mem)
 		return NULL;
 	mem->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (mem->fd < 0 || memory_map(mem, off)) {
+	if (mem->fd < 0 || memory_map(mem, mem->fd, off)) {
 		memory_put(mem);
 		return NULL;
 	}
 	return mem;
+}
+
+struct memory *memory_share(int fd, uint64_t off, uint64_t size, size_t page)
+{
+	struct memory *mem = memory_new(MEMORY_ALIASED, size);
+
+	if (!mem)
+		return NULL;
+	if (!memory_map(mem, fd, off))
+		mem->guard = guard_new(mem->base, size, page);
+	if (mem->guard)
+		return mem;
+	memory_put(mem);
+	return NULL;
 }
 
 struct memory *memory_remote(const struct remote_ops *ops, void *remote, uint64_t size)
@@ -107,6 +121,7 @@ void memory_put(struct memory *mem)
 {
 	if (!mem || --mem->refs)
 		return;
+	guard_free(mem->guard);
 	if (mem->base)
 		munmap(mem->base, mem->size);
 	if (mem->fd >= 0)

@@ -13,6 +13,7 @@ static const char *const wc_opcodes[] = {
 	[IBFS_WC_SEND] = "send", [IBFS_WC_RDMA_WRITE] = "rdma_write", [IBFS_WC_RDMA_READ] = "rdma_read",
 	[IBFS_WC_COMP_SWAP] = "comp_swap", [IBFS_WC_FETCH_ADD] = "fetch_add",
 	[IBFS_WC_BIND_MW] = "bind_mw", [IBFS_WC_LOCAL_INV] = "local_inv", [IBFS_WC_LSO] = "lso",
+	[IBFS_WC_ATOMIC_WRITE] = "atomic_write",
 	[IBFS_WC_FAST_REG_MR] = "fast_reg_mr", [IBFS_WC_MASKED_COMP_SWAP] = "masked_comp_swap",
 	[IBFS_WC_MASKED_FETCH_ADD] = "masked_fetch_add", [IBFS_WC_RECV] = "recv",
 	[IBFS_WC_RECV_RDMA_WITH_IMM] = "recv_rdma_with_imm",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tables of transport opcodes and of work request opcodes. IBA 9.2.1 (table
- * 38), 9.3 and A14.3 (every XRC request carries an XRCETH).
+ * 38), 9.3, A14.3 (every XRC request carries an XRCETH) and A19 (atomic write).
  */
 #include <stddef.h>
 
@@ -31,6 +31,7 @@ static const struct opcode rc[32] = {
 	[OP_READ_REQ]		= { KIND_READ, ONLY, .headers = HDR_RETH },
 	[OP_CMP_SWAP]		= { KIND_ATOMIC, ONLY, .headers = HDR_ATOMIC },
 	[OP_FETCH_ADD]		= { KIND_ATOMIC, ONLY, .headers = HDR_ATOMIC },
+	[OP_ATOMIC_WRITE]	= { KIND_ATOMIC_WRITE, ONLY, .headers = HDR_RETH },
 	[OP_READ_RESP_FIRST]	= { KIND_READ_RESP, FIRST, .headers = HDR_AETH },
 	[OP_READ_RESP_MIDDLE]	= { KIND_READ_RESP },
 	[OP_READ_RESP_LAST]	= { KIND_READ_RESP, LAST, .headers = HDR_AETH },
@@ -85,6 +86,7 @@ static const struct opcode xrc[32] = {
 	[OP_READ_REQ]		= { KIND_READ, ONLY, .headers = HDR_XRCETH | HDR_RETH },
 	[OP_CMP_SWAP]		= { KIND_ATOMIC, ONLY, .headers = HDR_XRCETH | HDR_ATOMIC },
 	[OP_FETCH_ADD]		= { KIND_ATOMIC, ONLY, .headers = HDR_XRCETH | HDR_ATOMIC },
+	[OP_ATOMIC_WRITE]	= { KIND_ATOMIC_WRITE, ONLY, .headers = HDR_XRCETH | HDR_RETH },
 	[OP_READ_RESP_FIRST]	= { KIND_READ_RESP, FIRST, .headers = HDR_AETH },
 	[OP_READ_RESP_MIDDLE]	= { KIND_READ_RESP },
 	[OP_READ_RESP_LAST]	= { KIND_READ_RESP, LAST, .headers = HDR_AETH },
@@ -156,6 +158,8 @@ static const struct wr_info wrs[IBFS_WR_OPCODES] = {
 						KIND_ATOMIC, RC, .rd_atomic = true },
 	[IBFS_WR_MASKED_ATOMIC_FETCH_AND_ADD] = { "masked_fetch_and_add", IBFS_WC_MASKED_FETCH_ADD,
 						  KIND_ATOMIC, RC, .rd_atomic = true },
+	[IBFS_WR_ATOMIC_WRITE] = { "atomic_write", IBFS_WC_ATOMIC_WRITE, KIND_ATOMIC_WRITE, RC,
+				   .rd_atomic = true },
 	[IBFS_WR_FAST_REG_MR] = { "fast_reg", IBFS_WC_FAST_REG_MR, KIND_NONE, RC | UC, .local = true },
 };
 

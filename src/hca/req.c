@@ -557,10 +557,19 @@ static void tx_atomic(const struct swqe *wqe, struct tx *tx, uint8_t transport)
 	}
 }
 
+static void tx_atomic_write(struct swqe *wqe, struct tx *tx, struct packet *pkt)
+{
+	tx->opcode |= OP_ATOMIC_WRITE;
+	tx->reth.va = htobe64(wqe->wr.atomic.remote_addr);
+	tx->reth.rkey = htonl(wqe->wr.atomic.rkey);
+	tx->reth.len = htonl(sizeof(wqe->wr.atomic.swap));
+	add_frag(pkt, &wqe->wr.atomic.swap, sizeof(wqe->wr.atomic.swap));
+}
+
 static enum step req_rd_atomic(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *budget)
 {
 	struct requester *req = &qp->req;
-	bool read = wr_info(wqe->wr.opcode)->kind == KIND_READ;
+	uint8_t kind = wr_info(wqe->wr.opcode)->kind;
 	struct packet pkt;
 	struct tx tx;
 
@@ -578,11 +587,15 @@ static enum step req_rd_atomic(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *b
 	req_begin(qp, wqe);
 	tx_init(qp, wqe, &tx);
 	tx.ack_req = true;
-	if (read) {
+	packet_init(&pkt);
+	if (kind == KIND_READ) {
 		tx.opcode = qp->transport | OP_READ_REQ;
 		tx.reth.va = htobe64(wqe->wr.rdma.remote_addr + req->off);
 		tx.reth.rkey = htonl(wqe->wr.rdma.rkey);
 		tx.reth.len = htonl(wqe->length - req->off);
+	} else if (kind == KIND_ATOMIC_WRITE) {
+		tx.opcode = qp->transport;
+		tx_atomic_write(wqe, &tx, &pkt);
 	} else {
 		tx_atomic(wqe, &tx, qp->transport);
 	}
@@ -596,7 +609,6 @@ static enum step req_rd_atomic(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *b
 	req->next++;
 	req->off = 0;
 	req_arm(qp);
-	packet_init(&pkt);
 	net_xmit(qp, &pkt, &tx);
 	return STEP_MORE;
 }

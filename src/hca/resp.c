@@ -300,12 +300,30 @@ static void resp_read(struct ibfs_qp *qp, struct rx *rx)
 		qp_kick(qp);
 }
 
-static void resp_atomic_fields(const struct rx *rx, struct mem_atomic *op, uint64_t *va, uint32_t *rkey)
+/* A swap that takes place whatever is there. A19: 8 bytes, aligned. */
+static bool atomic_write_fields(const struct rx *rx, struct mem_atomic *op, uint64_t *va,
+				uint32_t *rkey)
+{
+	struct reth reth;
+
+	memcpy(&reth, rx_header(rx, HDR_RETH), sizeof(reth));
+	if (rx->len != sizeof(op->swap) || ntohl(reth.len) != sizeof(op->swap))
+		return false;
+	*va = be64toh(reth.va);
+	*rkey = ntohl(reth.rkey);
+	*op = (struct mem_atomic){ .swap_op = true, .swap_mask = ~0ULL };
+	packet_gather(rx->pkt, rx->off, &op->swap, sizeof(op->swap));
+	return true;
+}
+
+static bool atomic_fields(const struct rx *rx, struct mem_atomic *op, uint64_t *va, uint32_t *rkey)
 {
 	unsigned int low = rx->opcode & 31;
 	struct atomiceth eth;
 	bool masked = rx->op->headers & HDR_MASKED;
 
+	if (rx->op->kind == KIND_ATOMIC_WRITE)
+		return atomic_write_fields(rx, op, va, rkey);
 	memcpy(&eth, rx_header(rx, HDR_ATOMIC), masked ? sizeof(eth) : ATOMICETH_SIZE);
 	*va = be64toh(eth.va);
 	*rkey = ntohl(eth.rkey);
@@ -314,6 +332,7 @@ static void resp_atomic_fields(const struct rx *rx, struct mem_atomic *op, uint6
 	op->compare_add = op->swap_op ? be64toh(eth.compare) : be64toh(eth.swap_add);
 	op->swap_mask = masked ? be64toh(eth.swap_mask) : ~0ULL;
 	op->compare_add_mask = masked ? be64toh(eth.compare_mask) : op->swap_op ? ~0ULL : 0;
+	return !rx->len;
 }
 
 static void atomic_done(struct ibfs_qp *qp, struct rx *rx, int err)
@@ -325,8 +344,10 @@ static void atomic_done(struct ibfs_qp *qp, struct rx *rx, int err)
 		resp_fail(qp, rx, NAK_OPERATION, IBV_WC_REM_OP_ERR);
 		return;
 	}
-	if (!resp_add(qp, &(struct resource){ .active = true, .atomic = true, .orig = orig,
-					      .first_psn = rx->psn, .last_psn = rx->psn })) {
+	if (!resp_add(qp, &(struct resource){
+			.active = true, .atomic = true, .orig = orig,
+			.answer = rx->op->kind == KIND_ATOMIC ? OP_ATOMIC_ACK : OP_READ_RESP_ONLY,
+			.first_psn = rx->psn, .last_psn = rx->psn })) {
 		resp_fail(qp, rx, NAK_INVALID, IBV_WC_REM_INV_REQ_ERR);
 		return;
 	}
@@ -357,6 +378,8 @@ static int resp_atomic_exec(struct ibfs_qp *qp, const struct rx *rx, const struc
 static void resp_atomic(struct ibfs_qp *qp, struct rx *rx)
 {
 	const struct ibfs_pd *pd = resp_pd(qp, rx);
+	unsigned int access = rx->op->kind == KIND_ATOMIC ? IBV_ACCESS_REMOTE_ATOMIC :
+							    IBV_ACCESS_REMOTE_WRITE;
 	struct mem_atomic op = { 0 };
 	struct mem_seg segs[MEM_SEGS];
 	struct ibfs_mr *mr;
@@ -364,13 +387,12 @@ static void resp_atomic(struct ibfs_qp *qp, struct rx *rx)
 	uint32_t rkey;
 	int err;
 
-	resp_atomic_fields(rx, &op, &va, &rkey);
-	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) || va & 7 || rx->len ||
+	if (!atomic_fields(rx, &op, &va, &rkey) || !(qp->attr.qp_access_flags & access) || va & 7 ||
 	    !resp_room(qp)) {
 		resp_fail(qp, rx, NAK_INVALID, IBV_WC_REM_INV_REQ_ERR);
 		return;
 	}
-	mr = pd ? rkey_check(qp, pd, rkey, va, 8, IBV_ACCESS_REMOTE_ATOMIC, &addr) : NULL;
+	mr = pd ? rkey_check(qp, pd, rkey, va, 8, access, &addr) : NULL;
 	if (!mr || mr_segments(mr, addr, 8, segs, 0) != 1 || segs[0].off & 7) {
 		resp_fail(qp, rx, NAK_ACCESS, IBV_WC_REM_ACCESS_ERR);
 		return;
@@ -393,7 +415,8 @@ static void resp_duplicate(struct ibfs_qp *qp, struct rx *rx)
 {
 	struct responder *r = &qp->resp;
 
-	if (rx->op->kind == KIND_READ || rx->op->kind == KIND_ATOMIC) {
+	if (rx->op->kind == KIND_READ || rx->op->kind == KIND_ATOMIC ||
+	    rx->op->kind == KIND_ATOMIC_WRITE) {
 		if (resp_again(qp, rx) && resp_run(qp))
 			qp_kick(qp);
 		return;

@@ -91,7 +91,7 @@ static bool read_again(struct ibfs_qp *qp, const struct rx *rx, struct resource 
 bool resp_again(struct ibfs_qp *qp, const struct rx *rx)
 {
 	struct responder *r = &qp->resp;
-	bool atomic = rx->op->kind == KIND_ATOMIC;
+	bool atomic = rx->op->kind != KIND_READ;
 
 	for (unsigned int i = 0; i < r->res_count; i++) {
 		struct resource *res = res_at(r, i);
@@ -115,7 +115,7 @@ static void atomic_answer(struct ibfs_qp *qp, struct resource *res)
 	struct tx tx;
 
 	res_done(qp, res);
-	resp_tx(qp, &tx, OP_ATOMIC_ACK, res->first_psn, AETH_NO_CREDITS);
+	resp_tx(qp, &tx, res->answer, res->first_psn, AETH_NO_CREDITS);
 	tx.atomic_orig = res->orig;
 	packet_init(&pkt);
 	net_xmit(qp, &pkt, &tx);

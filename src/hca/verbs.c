@@ -46,7 +46,7 @@ const struct verbs_ops soft_verbs_ops = {
 	.reg_mr = mr_reg, .rereg_mr = mr_rereg, .query_mr = mr_query, .dereg_mr = mr_dereg,
 	.alloc_mw = mw_alloc, .query_mw = mw_query, .dealloc_mw = mw_dealloc,
 	.create_cq = cq_create, .resize_cq = cq_resize, .modify_cq = cq_modify,
-	.query_cq = cq_query, .destroy_cq = cq_destroy, .poll_cq = cq_poll, .peek_cq = cq_peek,
+	.query_cq = cq_query, .cq_busy = cq_busy, .destroy_cq = cq_destroy, .poll_cq = cq_poll, .peek_cq = cq_peek,
 	.req_notify_cq = cq_req_notify, .req_ncomp_notif = cq_req_ncomp, .cq_ring = cq_ring,
 	.create_srq = srq_create, .modify_srq = srq_modify, .query_srq = srq_query,
 	.destroy_srq = srq_destroy, .post_srq_recv = srq_post, .srq_ring = srq_ring,
@@ -86,7 +86,7 @@ static void verbs_query_device(struct hca *hca, struct ibv_device_attr_ex *attr)
 	a->max_srq_wr = max->max_srq_wr;
 	a->max_srq_sge = max->max_srq_sge;
 	a->local_ca_ack_delay = max->local_ca_ack_delay;
-	attr->device_cap_flags_ex = a->device_cap_flags;
+	attr->device_cap_flags_ex = a->device_cap_flags | IBFS_DEVICE_ATOMIC_WRITE;
 	attr->tso_caps.max_tso = 65536;
 	attr->tso_caps.supported_qpts = 1 << IBV_QPT_UD;
 	attr->cq_mod_caps.max_cq_count = UINT16_MAX;

@@ -150,6 +150,14 @@ void mw_unbind(struct ibfs_mw *mw);
 int key_alloc(struct verbs *verbs, struct key *key);
 
 /*
+ * guard.c: mapped pages that may go away while they are used are replaced, page
+ * bytes at a time, by zeroes. NULL: no memory, or no handler.
+ */
+struct guard;
+struct guard *guard_new(void *base, size_t size, size_t page);
+void guard_free(struct guard *guard);	/* NULL is allowed */
+
+/*
  * memory.c: move bytes between segments and a buffer. 0, -EFAULT, or 1 when
  * remote memory takes part: then xfer->done() comes later.
  */
@@ -331,6 +339,7 @@ struct resource {
 	uint64_t va;
 	uint32_t len, start, off;	/* of a read: sent from start on, up to off so far */
 	uint64_t orig;			/* of an atomic */
+	uint8_t answer;			/* of an atomic: its OP_* */
 	const struct ibfs_pd *pd;	/* XRC: of the request's SRQ; else the QP's */
 };
 
@@ -590,6 +599,7 @@ int cq_create(struct ibfs_device *dev, int cqe, struct verbs_client *client, str
 int cq_resize(struct ibfs_cq *cq, int cqe);
 int cq_modify(struct ibfs_cq *cq, uint16_t count, uint16_t period_us);
 void cq_query(struct ibfs_cq *cq, struct ibfs_cq_attr *attr);
+bool cq_busy(struct ibfs_cq *cq);
 int cq_destroy(struct ibfs_cq *cq);
 int cq_poll(struct ibfs_cq *cq, int num, struct ibfs_wc *wc);
 int cq_peek(struct ibfs_cq *cq, int num);

@@ -77,6 +77,8 @@ int sq_check(const struct ibfs_qp *qp, const struct ibfs_wr *wr)
 	if (wr->send_flags & ~(unsigned int)(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED |
 					     IBV_SEND_INLINE | IBV_SEND_IP_CSUM))
 		return -EINVAL;
+	if (info->kind == KIND_ATOMIC_WRITE && (wr->num_sge || wr->send_flags & IBV_SEND_INLINE))
+		return -EINVAL;
 	if (wr->send_flags & IBV_SEND_INLINE) {
 		if (wr->inline_len > qp->attr.cap.max_inline_data || info->local ||
 		    info->kind == KIND_READ || info->kind == KIND_ATOMIC)

@@ -49,9 +49,17 @@ static int wr_from_ring(struct ibfs_qp *qp, struct ibfs_wr *wr, const struct rxe
 		wr->atomic.compare_add = raw->wr.wr.atomic.compare_add;
 		wr->atomic.swap = raw->wr.wr.atomic.swap;
 		wr->atomic.rkey = raw->wr.wr.atomic.rkey;
+	} else if (info->kind == KIND_ATOMIC_WRITE) {
+		wr->atomic.remote_addr = raw->wr.wr.rdma.remote_addr;
+		wr->atomic.rkey = raw->wr.wr.rdma.rkey;
 	} else {
 		wr->rdma.remote_addr = raw->wr.wr.rdma.remote_addr;
 		wr->rdma.rkey = raw->wr.wr.rdma.rkey;
+	}
+	if (info->kind == KIND_ATOMIC_WRITE) {
+		wr->send_flags &= ~(unsigned int)IBV_SEND_INLINE;
+		memcpy(&wr->atomic.swap, raw->dma.inline_data, sizeof(wr->atomic.swap));
+		return room < sizeof(wr->atomic.swap) ? -EINVAL : 0;
 	}
 	if (raw->wr.send_flags & IBV_SEND_INLINE) {
 		wr->inline_data = raw->dma.inline_data;

@@ -10,4 +10,7 @@ __attribute__((visibility("hidden"))) bool preload_in_tree(int fd);
 /* Does /dev/infiniband show the tree? */
 __attribute__((visibility("hidden"))) bool preload_has_tree(void);
 
+/* The program is about to write to the descriptor. */
+__attribute__((visibility("hidden"))) void preload_ring_write(int fd);
+
 #endif

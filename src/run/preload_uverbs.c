@@ -122,10 +122,13 @@ static bool after_ioctl(int fd, struct ib_uverbs_ioctl_hdr *hdr)
 /* glibc's declarations have reserved names. NOLINTBEGIN(*-inconsistent-declaration-parameter-name) */
 ssize_t write(int fd, const void *buf, size_t size)
 {
-	ssize_t n = syscall(SYS_write, fd, buf, size);
 	uint64_t response;
-	int saved = errno;
+	int saved;
+	ssize_t n;
 
+	preload_ring_write(fd);
+	n = syscall(SYS_write, fd, buf, size);
+	saved = errno;
 	if (n < 0 || (size_t)n != size)
 		return n;
 	response = answer_of(buf, size);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a helper thread finds out about memory that a process registers, from
+ * /proc/PID: whether all of it is mapped and with which protection, how much
+ * the process may lock, and whether a file is behind it whose pages the daemon
+ * can map itself. proc_pid_maps(5), proc_pid_map_files(5).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "fs/client_mem.h"
+#include "fs/uverbs.h"
+
+/* A line of maps. */
+struct mapping {
+	uint64_t from, to, off;
+	char perm[5];
+	unsigned int major, minor;
+	uint64_t ino;
+};
+
+static bool parse_line(const char *line, struct mapping *map)
+{
+	return sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &map->from,
+		      &map->to, map->perm, &map->off, &map->major, &map->minor, &map->ino) == 7;
+}
+
+/* Is all of the range mapped, and may the process read (and write) it? The mapping of its end. */
+static int look_maps(const struct uv_range *range, pid_t tid, struct mapping *map)
+{
+	uint64_t at = range->start, end = range->start + range->length;
+	char path[40], *line = NULL;
+	size_t size = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)tid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return -errno;
+	while (at < end && getline(&line, &size, maps) > 0) {
+		if (!parse_line(line, map) || map->to <= at)
+			continue;
+		if (map->from > at || map->perm[0] != 'r' || (range->write && map->perm[1] != 'w'))
+			break;
+		at = map->to;
+	}
+	free(line);
+	fclose(maps);
+	return at < end ? -EFAULT : 0;
+}
+
+/* The process, and whether it may lock as much as it likes. */
+static int look_status(pid_t tid, pid_t *tgid, bool *unlimited)
+{
+	char path[40], *line = NULL;
+	size_t size = 0;
+	uint64_t caps = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	status = fopen(path, "re");
+	if (!status)
+		return -errno;
+	*tgid = tid;
+	while (getline(&line, &size, status) > 0) {
+		if (!strncmp(line, "Tgid:", 5))
+			*tgid = (pid_t)strtol(line + 5, NULL, 10);
+		else if (!strncmp(line, "CapEff:", 7))
+			caps = strtoull(line + 7, NULL, 16);
+	}
+	free(line);
+	fclose(status);
+	*unlimited = caps >> CAP_IPC_LOCK & 1;
+	return 0;
+}
+
+/*
+ * Only pages that are memory: those of another file system may not come for
+ * ever. The file is looked at before it is opened, since to open can do things.
+ */
+static int open_memory(const char *path, const struct mapping *map, size_t *page)
+{
+	int fd, look = open(path, O_PATH | O_CLOEXEC);
+	struct statfs fs = { 0 };
+	char self[40];
+	struct stat st;
+
+	if (look < 0)
+		return -1;
+	fd = -1;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", look);
+	if (!fstat(look, &st) && !fstatfs(look, &fs) && S_ISREG(st.st_mode) &&
+	    st.st_ino == map->ino && st.st_dev == makedev(map->major, map->minor) &&
+	    (fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC))
+		fd = open(self, O_RDWR | O_CLOEXEC);
+	*page = fs.f_type == HUGETLBFS_MAGIC ? (size_t)fs.f_bsize : (size_t)sysconf(_SC_PAGESIZE);
+	close(look);
+	return fd;
+}
+
+/*
+ * The file of a range that one shared mapping holds. The same line of maps
+ * before and after means that the file that was opened is the one mapped.
+ */
+static void look_shared(struct uv_range *range, pid_t tid, const struct mapping *map)
+{
+	struct mapping again;
+	char path[80];
+	int fd;
+
+	if (map->from > range->start || map->perm[1] != 'w' || map->perm[3] != 's')
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)tid, map->from,
+		 map->to);
+	fd = open_memory(path, map, &range->shared.page);
+	if (fd < 0)
+		return;
+	memset(&again, 0, sizeof(again));
+	if (look_maps(range, tid, &again) || again.from != map->from || again.to != map->to ||
+	    again.off != map->off || again.ino != map->ino || again.perm[3] != 's') {
+		close(fd);
+		return;
+	}
+	range->shared.fd = fd;
+	range->shared.off = map->off + (range->start - map->from);
+}
+
+void uv_range_init(struct uv_range *range)
+{
+	*range = (struct uv_range){ .fd = -1, .shared.fd = -1 };
+}
+
+int uv_range_look(struct uv_range *range, pid_t tid)
+{
+	struct mapping map = { 0 };
+	bool unlimited = false;
+	char path[40];
+	int err;
+
+	err = look_status(tid, &range->tgid, &unlimited);
+	if (err)
+		return err;
+	range->limit = UINT64_MAX;
+	if (!unlimited)
+		err = client_memlock(tid, &range->limit);
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)tid);
+	range->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (range->fd < 0)
+		return errno == EACCES ? -EPERM : -errno;
+	err = look_maps(range, tid, &map);
+	if (!err)
+		look_shared(range, tid, &map);
+	return err;
+}
+
+void uv_range_drop(struct uv_range *range)
+{
+	if (range->fd >= 0)
+		close(range->fd);
+	if (range->shared.fd >= 0)
+		close(range->shared.fd);
+	range->fd = range->shared.fd = -1;
+}

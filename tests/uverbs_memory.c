@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory of a process behind memory regions, by libibverbs, with an RC queue
+ * pair that talks to itself: uverbs_memory TEST DAEMON_PID. Run by ibfs-run.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SIZE		(256 * 1024)
+#define HUGE		(2 << 20)
+#define SKIPPED		77
+#define ACCESS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
+static int failed;
+
+#define CHECK(cond) \
+	do { \
+		if (!(cond)) { \
+			printf("%d: %s (errno %d)\n", __LINE__, #cond, errno); \
+			failed = 1; \
+		} \
+	} while (0)
+
+static const char *daemon_pid;
+
+struct end {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+};
+
+static void *must(void *p, const char *what)
+{
+	if (!p || p == MAP_FAILED) {
+		perror(what);
+		exit(1);
+	}
+	return p;
+}
+
+static void connect_self(struct end *end)
+{
+	struct ibv_port_attr port;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS,
+	};
+
+	ibv_query_port(end->ctx, 1, &port);
+	CHECK(!ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			     IBV_QP_ACCESS_FLAGS));
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .dest_qp_num = end->qp->qp_num,
+		.max_dest_rd_atomic = 4, .min_rnr_timer = 12,
+		.ah_attr = { .dlid = port.lid, .port_num = 1 },
+	};
+	CHECK(!ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			     IBV_QP_MIN_RNR_TIMER));
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
+		.max_rd_atomic = 4,
+	};
+	CHECK(!ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+static void open_end(struct end *end)
+{
+	struct ibv_device **list = must(ibv_get_device_list(NULL), "devices");
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 16, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 1 },
+	};
+
+	end->ctx = must(list[0] ? ibv_open_device(list[0]) : NULL, "open");
+	ibv_free_device_list(list);
+	end->pd = must(ibv_alloc_pd(end->ctx), "pd");
+	end->cq = must(ibv_create_cq(end->ctx, 16, NULL, NULL, 0), "cq");
+	init.send_cq = init.recv_cq = end->cq;
+	end->qp = must(ibv_create_qp(end->pd, &init), "qp");
+	connect_self(end);
+}
+
+static void close_end(struct end *end)
+{
+	CHECK(!ibv_destroy_qp(end->qp));
+	CHECK(!ibv_destroy_cq(end->cq));
+	CHECK(!ibv_dealloc_pd(end->pd));
+	CHECK(!ibv_close_device(end->ctx));
+}
+
+/* One request, waited for: its status. */
+static int transfer(struct end *end, enum ibv_wr_opcode opcode, const struct ibv_mr *local,
+		    const struct ibv_mr *remote, size_t off, uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)local->addr + off, len, local->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED,
+	};
+	time_t end_time = time(NULL) + 20;
+	struct ibv_wc wc;
+	int n;
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = (uintptr_t)remote->addr + off;
+		wr.wr.atomic.rkey = remote->rkey;
+		wr.wr.atomic.compare_add = 5;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)remote->addr + off;
+		wr.wr.rdma.rkey = remote->rkey;
+	}
+	if (ibv_post_send(end->qp, &wr, &bad))
+		return -1;
+	while (!(n = ibv_poll_cq(end->cq, 1, &wc)) && time(NULL) < end_time)
+		;
+	return n == 1 ? (int)wc.status : -1;
+}
+
+/* Does the daemon itself map the file? */
+static bool daemon_maps(const struct stat *st)
+{
+	char path[64], line[512];
+	bool found = false;
+	uint64_t ino;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%s/maps", daemon_pid);
+	maps = must(fopen(path, "r"), path);
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%*s %*s %*s %*s %" SCNu64, &ino) == 1 && ino == st->st_ino)
+			found = true;
+	fclose(maps);
+	return found;
+}
+
+static void fill(uint8_t *mem, size_t size, unsigned int seed)
+{
+	for (size_t i = 0; i < size; i++)
+		mem[i] = (uint8_t)((i * 31 + (i >> 8) * 7 + seed) & 0xff);
+}
+
+static bool filled(const uint8_t *mem, size_t size, unsigned int seed)
+{
+	for (size_t i = 0; i < size; i++)
+		if (mem[i] != (uint8_t)((i * 31 + (i >> 8) * 7 + seed) & 0xff))
+			return false;
+	return true;
+}
+
+/* Written to, read from, and worked on, from and to private memory; from an odd address on. */
+static void use(struct end *end, uint8_t *mem, size_t size, bool mapped, const struct stat *st)
+{
+	uint8_t *own = must(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+				 0), "mmap");
+	struct ibv_mr *ours = must(ibv_reg_mr(end->pd, own + 4, size - 4, ACCESS), "reg own");
+	struct ibv_mr *mr = must(ibv_reg_mr(end->pd, mem + 4, size - 4, ACCESS), "reg");
+	uint64_t *word = (uint64_t *)(mem + 4096);
+
+	if (st)
+		CHECK(daemon_maps(st) == mapped);
+	memset(mem, 0, size);
+	fill(own, size, 1);
+	CHECK(transfer(end, IBV_WR_RDMA_WRITE, ours, mr, 0, (uint32_t)size - 4) == IBV_WC_SUCCESS);
+	CHECK(filled(own, size, 1) && !memcmp(mem + 4, own + 4, size - 4));
+	CHECK(!mem[0] && !mem[1] && !mem[2] && !mem[3]);
+	fill(mem, size, 2);
+	CHECK(transfer(end, IBV_WR_RDMA_READ, ours, mr, 4096, 8000) == IBV_WC_SUCCESS);
+	CHECK(!memcmp(own + 4100, mem + 4100, 8000) && filled(own, 4100, 1));
+	*word = 37;
+	CHECK(transfer(end, IBV_WR_ATOMIC_FETCH_AND_ADD, ours, mr, 4092, 8) == IBV_WC_SUCCESS);
+	CHECK(*word == 42);
+	CHECK(!memcmp(own + 4096, &(uint64_t){ 37 }, 8));
+	CHECK(!ibv_dereg_mr(mr));
+	if (st)
+		CHECK(!daemon_maps(st));
+	CHECK(!ibv_dereg_mr(ours));
+	munmap(own, size);
+}
+
+static uint8_t *map_fd(int fd, size_t size, off_t off, int flags)
+{
+	return must(mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd, off), "mmap");
+}
+
+static int memfd(size_t size, unsigned int flags)
+{
+	int fd = memfd_create("uverbs_memory", flags);
+
+	if (fd < 0 || ftruncate(fd, (off_t)size)) {
+		perror("memfd");
+		exit(flags & MFD_HUGETLB ? SKIPPED : 1);
+	}
+	return fd;
+}
+
+static void use_fd(struct end *end, int fd, size_t size, off_t off, int flags, bool mapped)
+{
+	uint8_t *mem = map_fd(fd, size, off, flags);
+	struct stat st;
+
+	fstat(fd, &st);
+	close(fd);
+	use(end, mem, size, mapped, &st);
+	munmap(mem, size);
+}
+
+static void test_private(struct end *end)
+{
+	char name[] = "/tmp/uverbs_memory.XXXXXX";
+	int fd = mkstemp(name);
+
+	use(end, map_fd(-1, SIZE, 0, MAP_PRIVATE | MAP_ANONYMOUS), SIZE, false, NULL);
+	CHECK(fd >= 0 && !unlink(name) && !ftruncate(fd, SIZE));
+	use_fd(end, fd, SIZE, 0, MAP_PRIVATE, false);
+}
+
+static void test_memfd(struct end *end)
+{
+	use_fd(end, memfd(SIZE, 0), SIZE, 0, MAP_SHARED, true);
+	use_fd(end, memfd(SIZE + 12288, 0), SIZE, 12288, MAP_SHARED, true);
+	use_fd(end, memfd(SIZE, 0), SIZE, 0, MAP_PRIVATE, false);
+	use(end, map_fd(-1, SIZE, 0, MAP_SHARED | MAP_ANONYMOUS), SIZE, true, NULL);
+}
+
+static void test_shm(struct end *end)
+{
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "/uverbs_memory.%d", (int)getpid());
+	fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	CHECK(fd >= 0 && !shm_unlink(name) && !ftruncate(fd, SIZE));
+	use_fd(end, fd, SIZE, 0, MAP_SHARED, true);
+}
+
+static void test_sysv(struct end *end)
+{
+	int id = shmget(IPC_PRIVATE, SIZE, 0600);
+	struct stat st = { .st_ino = (ino_t)id };	/* SysV's inode is its number */
+	uint8_t *mem = shmat(id, NULL, 0);
+
+	CHECK(mem != (void *)-1);
+	shmctl(id, IPC_RMID, NULL);
+	use(end, mem, SIZE, true, &st);
+	shmdt(mem);
+}
+
+static void test_huge(struct end *end)
+{
+	int fd = memfd(HUGE, MFD_HUGETLB);
+	uint8_t *mem = mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct stat st;
+
+	if (mem == MAP_FAILED)
+		exit(SKIPPED);
+	fstat(fd, &st);
+	use(end, mem + 4096, HUGE - 4096, true, &st);
+}
+
+/* A range over two files, or over a hole, isn't one file's. */
+static void test_mixed(struct end *end)
+{
+	uint8_t *mem = map_fd(-1, SIZE, 0, MAP_PRIVATE | MAP_ANONYMOUS);
+
+	map_fd(memfd(SIZE, 0), SIZE / 2, 0, MAP_SHARED);
+	must(mmap(mem, SIZE / 2, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memfd(SIZE, 0), 0),
+	     "mmap");
+	use(end, mem, SIZE, false, NULL);
+	munmap(mem + SIZE / 4, 4096);
+	CHECK(!ibv_reg_mr(end->pd, mem, SIZE, ACCESS) && errno == EFAULT);
+}
+
+/* Pages stay those that were registered, whatever is mapped there later. */
+static void test_remap(struct end *end)
+{
+	int fd = memfd(SIZE, 0);
+	uint8_t *mem = map_fd(fd, SIZE, 0, MAP_SHARED), *file = map_fd(fd, SIZE, 0, MAP_SHARED);
+	uint8_t *own = map_fd(-1, SIZE, 0, MAP_PRIVATE | MAP_ANONYMOUS);
+	struct ibv_mr *ours = must(ibv_reg_mr(end->pd, own, SIZE, ACCESS), "reg own");
+	struct ibv_mr *mr = must(ibv_reg_mr(end->pd, mem, SIZE, ACCESS), "reg");
+
+	must(mmap(mem, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+	     "mmap");
+	memset(mem, 9, SIZE);
+	fill(own, SIZE, 3);
+	CHECK(transfer(end, IBV_WR_RDMA_WRITE, ours, mr, 0, SIZE) == IBV_WC_SUCCESS);
+	CHECK(filled(file, SIZE, 3));
+	CHECK(mem[0] == 9 && !memcmp(mem, mem + 1, SIZE - 1));
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(ours));
+}
+
+/* A file that is shortened takes its pages away, and nothing else. */
+static void test_truncate(struct end *end)
+{
+	int fd = memfd(SIZE, 0);
+	uint8_t *mem = map_fd(fd, SIZE, 0, MAP_SHARED);
+	uint8_t *own = map_fd(-1, SIZE, 0, MAP_PRIVATE | MAP_ANONYMOUS);
+	struct ibv_mr *ours = must(ibv_reg_mr(end->pd, own, SIZE, ACCESS), "reg own");
+	struct ibv_mr *mr = must(ibv_reg_mr(end->pd, mem, SIZE, ACCESS), "reg");
+
+	fill(own, SIZE, 4);
+	CHECK(!ftruncate(fd, SIZE / 2));
+	CHECK(transfer(end, IBV_WR_RDMA_WRITE, ours, mr, 0, SIZE) == IBV_WC_SUCCESS);
+	CHECK(filled(mem, SIZE / 2, 4));
+	CHECK(!ftruncate(fd, 0));
+	CHECK(transfer(end, IBV_WR_RDMA_READ, ours, mr, 0, SIZE) == IBV_WC_SUCCESS);
+	CHECK(transfer(end, IBV_WR_RDMA_WRITE, ours, mr, 0, SIZE) == IBV_WC_SUCCESS);
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(ours));
+}
+
+static const struct {
+	const char *name;
+	void (*fn)(struct end *end);
+} tests[] = {
+	{ "private", test_private }, { "memfd", test_memfd }, { "shm", test_shm },
+	{ "sysv", test_sysv }, { "huge", test_huge }, { "mixed", test_mixed },
+	{ "remap", test_remap }, { "truncate", test_truncate },
+};
+
+int main(int argc, char **argv)
+{
+	struct end end;
+
+	daemon_pid = argc > 2 ? argv[2] : "self";
+	for (size_t i = 0; argc > 1 && i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (strcmp(argv[1], tests[i].name))
+			continue;
+		open_end(&end);
+		tests[i].fn(&end);
+		close_end(&end);
+		return failed;
+	}
+	fputs("usage: uverbs_memory TEST DAEMON_PID\n", stderr);
+	return 2;
+}
