@@ -104,7 +104,7 @@ static void end_mw(void *obj)
 /* As many as there is room for, one more refused, one less makes room. */
 static void fill_up(const struct kind *kind, unsigned int room)
 {
-	void *objs[64], *more;
+	void *objs[320], *more;
 	unsigned int n;
 
 	for (n = 0; n < room; n++)
@@ -139,13 +139,13 @@ static void test_counts(void)
 	CHECK(verbs->ahs.max == (uint32_t)verbs_limits.max_ah);
 	CHECK(verbs->qps.max == (uint32_t)verbs_limits.max_qp);
 	verbs->pds.max = verbs->xrcds.max = verbs->cqs.max = verbs->srqs.max = verbs->ahs.max =
-		verbs->qps.max = 20;
-	fill_up(&pd, 19);		/* the side has one of each */
-	fill_up(&cq, 19);
-	fill_up(&xrcd, 20);
-	fill_up(&srq, 20);
-	fill_up(&ah, 20);
-	fill_up(&qp, 20);
+		verbs->qps.max = 300;
+	fill_up(&pd, 299);		/* the side has one of each */
+	fill_up(&cq, 299);
+	fill_up(&xrcd, 300);
+	fill_up(&srq, 300);
+	fill_up(&ah, 300);
+	fill_up(&qp, 300);
 	verbs->num_mrs += verbs_limits.max_mr - 6;
 	fill_up(&mr, 5);
 	verbs->num_mrs -= verbs_limits.max_mr - 6;

@@ -40,6 +40,21 @@ int recv_take(struct ibfs_qp *qp, struct ibfs_srq *srq)
 	return err;
 }
 
+/* The rest of a message that it was to take is out of sequence then; nobody is told. */
+void recv_srq_gone(struct ibfs_qp *qp, const struct ibfs_srq *srq)
+{
+	struct responder *r = &qp->resp;
+
+	for (unsigned int i = 0; i < r->num_res; i++)
+		if (r->res[i].pd == srq->pd)
+			r->res[i].pd = NULL;
+	if (!r->has_wqe || r->srq != srq)
+		return;
+	qp_unhold(qp);
+	r->has_wqe = false;
+	r->msg = MSG_NONE;
+}
+
 static void wc_address(struct ibfs_wc *wc, const struct rx *rx)
 {
 	const struct port *port = rx->port;

@@ -12,6 +12,7 @@
 
 #include "hca/req.h"
 
+#define PSN_WINDOW (1U << 22)	/* PSNs that may be unanswered: half of what can be told apart */
 #define ACK_EVERY 16		/* messages, at most, between two that ask for an ACK */
 
 /* 9.7.6.1.3 */
@@ -225,6 +226,9 @@ void req_rnr(struct ibfs_qp *qp, uint32_t psn, ev_tstamp delay)
 	struct requester *req = &qp->req;
 	struct ev_loop *loop = qp->verbs->ibfs->loop;
 
+	/* Nothing was sent since: the same one, doubled on its way. */
+	if (req->rnr_wait)
+		return;
 	if (!req->rnr_retries) {
 		req_fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
@@ -382,8 +386,13 @@ static void req_begin(struct ibfs_qp *qp, struct swqe *wqe)
 	wqe->ssn = ++req->ssn;
 }
 
-static void req_sent(struct requester *req, uint32_t psn)
+static void req_sent(struct ibfs_qp *qp, uint32_t psn)
 {
+	struct requester *req = &qp->req;
+
+	/* A timer that still runs counts from here: nothing waited before. */
+	if (!outstanding(req))
+		req->progress = ev_now(qp->verbs->ibfs->loop);
 	req->psn = psn & PSN_MASK;
 	if (psn_cmp(req->psn, req->max_psn) > 0)
 		req->max_psn = req->psn;
@@ -492,7 +501,7 @@ static enum step req_message(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *bud
 	tx.ack_req = reliable && !(last && ack_can_wait(qp));
 
 	/* The answer may come before net_xmit() returns: be done with the state first. */
-	req_sent(req, req->psn + tx.segs);
+	req_sent(qp, req->psn + tx.segs);
 	*budget -= len < *budget ? len : *budget;
 	if (tx.ack_req)
 		req->no_ackreq = 0;
@@ -566,6 +575,16 @@ static void tx_atomic_write(struct swqe *wqe, struct tx *tx, struct packet *pkt)
 	add_frag(pkt, &wqe->wr.atomic.swap, sizeof(wqe->wr.atomic.swap));
 }
 
+/* Does a read's answer leave PSNs free by which old packets are known? 9.7.1 */
+static bool psns_left(const struct ibfs_qp *qp, const struct swqe *wqe)
+{
+	const struct requester *req = &qp->req;
+	uint32_t waiting = (req->psn - req->una) & PSN_MASK;
+
+	return wqe->started || !outstanding(req) ||
+	       waiting + (wqe->length + qp->mtu - 1) / qp->mtu <= PSN_WINDOW;
+}
+
 static enum step req_rd_atomic(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *budget)
 {
 	struct requester *req = &qp->req;
@@ -580,6 +599,8 @@ static enum step req_rd_atomic(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *b
 		}
 		return STEP_STALL;
 	}
+	if (!psns_left(qp, wqe))
+		return STEP_STALL;
 	if (!sges_writable(qp, wqe)) {
 		wqe->status = IBV_WC_LOC_PROT_ERR;
 		return STEP_MORE;
@@ -603,7 +624,7 @@ static enum step req_rd_atomic(struct ibfs_qp *qp, struct swqe *wqe, uint32_t *b
 		wqe->rd_counted = true;
 		req->rd_out++;
 	}
-	req_sent(req, wqe->last_psn + 1);
+	req_sent(qp, wqe->last_psn + 1);
 	*budget -= wqe->length < *budget ? wqe->length : *budget;
 	req->no_ackreq = 0;
 	req->next++;

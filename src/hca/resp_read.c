@@ -25,16 +25,28 @@ static struct resource *first_active(const struct ibfs_qp *qp)
 	return NULL;
 }
 
+static void res_done(struct ibfs_qp *qp, struct resource *res)
+{
+	res->active = res->again = false;
+	qp->resp.num_active--;
+}
+
 bool resp_active(const struct ibfs_qp *qp)
 {
 	return qp->resp.num_active;
 }
 
+/*
+ * The oldest makes room when it was answered. If it is being answered again,
+ * then to a packet that was doubled on its way: who had not got the answer
+ * would not ask for more than there is room for.
+ */
 bool resp_room(const struct ibfs_qp *qp)
 {
 	const struct responder *r = &qp->resp;
 
-	return r->res_count < r->num_res || (r->num_res && !res_at(r, 0)->active);
+	return r->res_count < r->num_res ||
+	       (r->num_res && (!res_at(r, 0)->active || res_at(r, 0)->again));
 }
 
 bool resp_add(struct ibfs_qp *qp, const struct resource *res)
@@ -44,6 +56,8 @@ bool resp_add(struct ibfs_qp *qp, const struct resource *res)
 	if (!resp_room(qp))
 		return false;
 	if (r->res_count == r->num_res) {
+		if (res_at(r, 0)->active)
+			res_done(qp, res_at(r, 0));
 		r->res_head = (r->res_head + 1) % r->num_res;
 		r->res_count--;
 	}
@@ -52,8 +66,11 @@ bool resp_add(struct ibfs_qp *qp, const struct resource *res)
 	return true;
 }
 
+/* The newest that there are stay, as many as there is room for. */
 int resp_resources(struct ibfs_qp *qp, unsigned int num)
 {
+	struct responder *r = &qp->resp;
+	unsigned int keep = r->res_count < num ? r->res_count : num;
 	struct resource *res = NULL;
 
 	if (num) {
@@ -61,17 +78,20 @@ int resp_resources(struct ibfs_qp *qp, unsigned int num)
 		if (!res)
 			return -ENOMEM;
 	}
-	free(qp->resp.res);
-	qp->resp.res = res;
-	qp->resp.num_res = num;
-	qp->resp.res_head = qp->resp.res_count = qp->resp.num_active = 0;
-	return 0;
-}
+	for (unsigned int i = 0; i < r->res_count; i++) {
+		struct resource *old = res_at(r, i);
 
-static void res_done(struct ibfs_qp *qp, struct resource *res)
-{
-	res->active = false;
-	qp->resp.num_active--;
+		if (i >= r->res_count - keep)
+			res[i - (r->res_count - keep)] = *old;
+		else if (old->active)
+			res_done(qp, old);
+	}
+	free(r->res);
+	r->res = res;
+	r->num_res = num;
+	r->res_head = 0;
+	r->res_count = keep;
+	return 0;
 }
 
 /* The request that is repeated has to be part of the one that was. */
@@ -101,9 +121,10 @@ bool resp_again(struct ibfs_qp *qp, const struct rx *rx)
 			continue;
 		if (!atomic && !read_again(qp, rx, res))
 			return false;
-		if (!res->active)
+		if (!res->active) {
 			r->num_active++;
-		res->active = true;
+			res->active = res->again = true;
+		}
 		return true;
 	}
 	return false;

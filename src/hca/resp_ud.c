@@ -22,6 +22,7 @@ static void ud_done(struct ibfs_qp *qp, struct rx *rx, int err)
 		qp_error(qp);
 		return;
 	}
+	rx->csum_ok = !rx->raw && csum_packet_ok(rx->pkt, rx->off, rx->len);
 	qp->resp.off = grh_room(rx) + rx->len;
 	recv_complete(qp, rx, IBV_WC_SUCCESS);
 }
@@ -67,7 +68,6 @@ void resp_ud(struct ibfs_qp *qp, struct rx *rx)
 		qp_error(qp);
 		return;
 	}
-	rx->csum_ok = !rx->raw && csum_packet_ok(rx->pkt, rx->off, rx->len);
 	r->off = grh_room(rx);
 	err = recv_scatter(qp, rx, ud_grh);
 	if (err <= 0)

@@ -9,9 +9,11 @@
 
 #include "hca/verbs.h"
 
+#define TABLE_MIN 256		/* so many go by before a number comes again */
+
 static int table_grow(struct table *table)
 {
-	uint32_t size = table->size ? 2 * table->size : 16;
+	uint32_t size = table->size ? 2 * table->size : TABLE_MIN;
 	void **slot;
 
 	if (table->size >= table->max)

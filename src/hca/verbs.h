@@ -59,7 +59,7 @@ struct verbs {
 	struct fabric *fabric;
 	struct ibfs *ibfs;
 	struct table pds, xrcds, keys, cqs, srqs, ahs, qps;
-	unsigned int num_mrs, num_mws;
+	unsigned int num_mrs, num_mws, next_key;
 	struct mcast_group *groups;
 	unsigned int num_groups, num_attached;
 	struct ibfs_qp *polled;		/* whose rings are looked at, utlist */
@@ -334,6 +334,7 @@ struct requester {
 /* A read or atomic that the responder answers, or may have to answer again. */
 struct resource {
 	bool active, atomic;
+	bool again;			/* active because the request came once more */
 	uint32_t first_psn, last_psn;
 	uint32_t rkey;
 	uint64_t va;
@@ -545,6 +546,8 @@ void comp_recv(struct ibfs_qp *qp, struct rx *rx);
 int recv_take(struct ibfs_qp *qp, struct ibfs_srq *srq);
 /* Complete it, and forget it. */
 void recv_complete(struct ibfs_qp *qp, const struct rx *rx, enum ibv_wc_status status);
+/* An XRC SRQ goes: let go of what the QP has from it. */
+void recv_srq_gone(struct ibfs_qp *qp, const struct ibfs_srq *srq);
 /* Payload into the receive request at r->off: 0, -EFAULT; 1: held, then() follows. */
 int recv_scatter(struct ibfs_qp *qp, struct rx *rx, void (*then)(struct ibfs_qp *, struct rx *, int));
 /* Payload into segments, in the same way. */

@@ -89,7 +89,8 @@ int sq_check(const struct ibfs_qp *qp, const struct ibfs_wr *wr)
 	}
 	if (info->kind == KIND_ATOMIC && (sum_length(wr->sg_list, wr->num_sge, &length) || length != 8))
 		return -EINVAL;
-	if (wr->opcode == IBFS_WR_FAST_REG_MR && (!wr->reg.num_pages || wr->reg.num_pages > VERBS_MAX_PAGES))
+	if (wr->opcode == IBFS_WR_FAST_REG_MR &&
+	    (!wr->reg.pages || !wr->reg.num_pages || wr->reg.num_pages > VERBS_MAX_PAGES))
 		return -EINVAL;
 	return qp->req.avs ? sq_check_ud(qp, wr) : 0;
 }
