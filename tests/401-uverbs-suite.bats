@@ -9,6 +9,17 @@ setup_file()
 
 teardown_file() { stop_ibfs; }
 
+# Some of the tests want huge pages: there are, where they may be asked for.
+readonly HUGE=/proc/sys/vm/nr_hugepages
+with_huge_pages()
+{
+	local had
+	had=$(cat $HUGE)
+	{ echo $((had + 8)) >$HUGE; } 2>/dev/null || true
+	"$@"
+	{ echo "$had" >$HUGE; } 2>/dev/null || true
+}
+
 @test "rdma-core's tests: all that the device supports pass" {
 	need_root; need_unshare
 	local src=/usr/share/doc/rdma-core/tests dir=$BATS_TEST_TMPDIR/suite
@@ -18,12 +29,17 @@ teardown_file() { stop_ibfs; }
 	cp -r "$src" "$dir/"
 	find "$dir" -name '*.gz' -exec gunzip {} +
 	cd "$dir"
-	run ib timeout 120 /usr/bin/python3 tests/run_tests.py -v --dev rxe0
+	run with_huge_pages ib timeout 120 /usr/bin/python3 tests/run_tests.py -v --dev rxe0
 	grep -oE "skipped '.*|skipped \".*" <<<"$output" | sort | uniq -c >&3 || true
 	local bad
 	bad=$(grep -E '^(ERROR|FAIL):' <<<"$output" || true)
 	[ -z "$bad" ] || fail "$bad" "$output"
-	[ "$(grep -cE ' \.\.\. ok$' <<<"$output")" -ge 80 ] || fail "few passed:" "$output"
+	# 273 in rdma-core 44; what is skipped is beyond Debian's rxe provider or InfiniBand.
+	local ran skipped
+	ran=$(sed -n 's/^Ran \([0-9]*\) tests.*/\1/p' <<<"$output")
+	skipped=$(sed -n 's/^OK (skipped=\([0-9]*\))$/\1/p' <<<"$output")
+	echo "$((ran - skipped)) of $ran passed" >&3
+	[ $((ran - skipped)) -ge 94 ] || fail "few passed:" "$output"
 }
 
 @test "a device that is removed tells its clients, and fails their commands" {

@@ -78,6 +78,18 @@ static void connect_self(struct end *end)
 			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
+/* After an error. */
+static void connect_again(struct end *end)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct ibv_wc wc;
+
+	CHECK(!ibv_modify_qp(end->qp, &attr, IBV_QP_STATE));
+	while (ibv_poll_cq(end->cq, 1, &wc) > 0)
+		;
+	connect_self(end);
+}
+
 static void open_end(struct end *end)
 {
 	struct ibv_device **list = must(ibv_get_device_list(NULL), "devices");
@@ -322,13 +334,48 @@ static void test_truncate(struct end *end)
 	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(ours));
 }
 
+/* Whatever is there when it is used, as the process itself may use it then. */
+static void test_on_demand(struct end *end)
+{
+	uint8_t *own = map_fd(-1, SIZE, 0, MAP_PRIVATE | MAP_ANONYMOUS);
+	uint8_t *mem = map_fd(-1, SIZE, 0, MAP_PRIVATE | MAP_ANONYMOUS);
+	struct ibv_mr *ours = must(ibv_reg_mr(end->pd, own, SIZE, ACCESS), "reg own"), *mr, *all;
+
+	CHECK(!munmap(mem, SIZE));
+	mr = must(ibv_reg_mr(end->pd, mem, SIZE, ACCESS | IBV_ACCESS_ON_DEMAND), "reg");
+	all = must(ibv_reg_mr(end->pd, NULL, SIZE_MAX, ACCESS | IBV_ACCESS_ON_DEMAND), "reg all");
+	must(mmap(mem, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+	     "mmap");
+	fill(own, SIZE, 6);
+	CHECK(transfer(end, IBV_WR_RDMA_WRITE, ours, mr, 0, SIZE) == IBV_WC_SUCCESS);
+	CHECK(filled(mem, SIZE, 6));
+	must(mmap(mem, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memfd(SIZE, 0), 0), "mmap");
+	CHECK(transfer(end, IBV_WR_RDMA_READ, all, mr, (uintptr_t)mem, 8) == IBV_WC_REM_ACCESS_ERR);
+	connect_again(end);
+	fill(mem, SIZE, 7);
+	CHECK(transfer(end, IBV_WR_RDMA_READ, ours, mr, 0, SIZE) == IBV_WC_SUCCESS);
+	CHECK(filled(own, SIZE, 7));
+	*(uint64_t *)own = 1;
+	CHECK(transfer(end, IBV_WR_ATOMIC_FETCH_AND_ADD, ours, mr, 8, 8) == IBV_WC_SUCCESS);
+	CHECK(!mprotect(mem, SIZE, PROT_READ));
+	CHECK(transfer(end, IBV_WR_RDMA_READ, ours, mr, 0, SIZE) == IBV_WC_SUCCESS);
+	memset(own, 9, SIZE);
+	/* The QP's own error may be first. */
+	CHECK(transfer(end, IBV_WR_RDMA_WRITE, ours, mr, 0, SIZE) > IBV_WC_SUCCESS);
+	CHECK(mem[0] != 9 && mem[SIZE - 1] != 9);
+	connect_again(end);
+	CHECK(!munmap(mem, SIZE));
+	CHECK(transfer(end, IBV_WR_RDMA_READ, ours, mr, 0, 1) == IBV_WC_REM_OP_ERR);
+	CHECK(!ibv_dereg_mr(all) && !ibv_dereg_mr(mr) && !ibv_dereg_mr(ours));
+}
+
 static const struct {
 	const char *name;
 	void (*fn)(struct end *end);
 } tests[] = {
 	{ "private", test_private }, { "memfd", test_memfd }, { "shm", test_shm },
 	{ "sysv", test_sysv }, { "huge", test_huge }, { "mixed", test_mixed },
-	{ "remap", test_remap }, { "truncate", test_truncate },
+	{ "remap", test_remap }, { "truncate", test_truncate }, { "on_demand", test_on_demand },
 };
 
 int main(int argc, char **argv)

@@ -57,6 +57,7 @@ struct uv_shared {
 struct uv_range {
 	uint64_t start, length;
 	bool write;
+	bool on_demand;			/* looked at when it is used; length UINT64_MAX: all there is */
 	int fd;				/* /proc/PID/mem, bound to the address space; -1: none */
 	struct uv_shared shared;
 	pid_t tgid;
@@ -66,6 +67,8 @@ void uv_range_init(struct uv_range *range);
 /* Helper: 0, -EFAULT (not mapped, or not so), -EPERM, -ESRCH. Afterwards the fds are the caller's. */
 int uv_range_look(struct uv_range *range, pid_t tid);
 void uv_range_drop(struct uv_range *range);
+/* Helper: may the process read, or write, all of it now? 0, -EFAULT. */
+int uv_range_check(pid_t tgid, uint64_t start, uint64_t length, bool write);
 
 /* Bytes that a process has registered, for its RLIMIT_MEMLOCK. */
 struct uv_pin {
@@ -76,8 +79,8 @@ struct uv_pin {
 };
 int uv_pin(struct fs *fs, const struct uv_range *range, struct uv_pin **pin);	/* -ENOMEM */
 void uv_unpin(struct fs *fs, struct uv_pin *pin, uint64_t bytes);
-/* Pages that a range touches, in bytes. */
-uint64_t uv_range_bytes(uint64_t start, uint64_t length);
+/* What a range counts for there: the pages that it touches, in bytes. */
+uint64_t uv_range_bytes(const struct uv_range *range);
 /* Uses the range's fds up, also when it fails: NULL. The range begins at *off of the memory. */
 struct memory *uv_memory(struct ibfs *ibfs, struct uv_range *range, uid_t uid, uint64_t *off);
 

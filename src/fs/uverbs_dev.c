@@ -106,6 +106,15 @@ int uv_ex_query_device(struct uv_cmd *cmd)
 	fill_device(dev, &attr.orig_attr, &resp.base);
 	resp.response_length = cmd->out_len < sizeof(resp) ? cmd->out_len : sizeof(resp);
 	resp.device_cap_flags_ex = attr.device_cap_flags_ex;
+	resp.odp_caps = (struct ib_uverbs_odp_caps){
+		.general_caps = attr.odp_caps.general_caps,
+		.per_transport_caps = {
+			.rc_odp_caps = attr.odp_caps.per_transport_caps.rc_odp_caps,
+			.uc_odp_caps = attr.odp_caps.per_transport_caps.uc_odp_caps,
+			.ud_odp_caps = attr.odp_caps.per_transport_caps.ud_odp_caps,
+		},
+	};
+	resp.xrc_odp_caps = attr.xrc_odp_caps;
 	resp.cq_moderation_caps.max_cq_moderation_count = attr.cq_mod_caps.max_cq_count;
 	resp.cq_moderation_caps.max_cq_moderation_period = attr.cq_mod_caps.max_cq_period;
 	uv_respond(cmd, &resp, sizeof(resp));

@@ -59,6 +59,14 @@ static int look_maps(const struct uv_range *range, pid_t tid, struct mapping *ma
 	return at < end ? -EFAULT : 0;
 }
 
+int uv_range_check(pid_t tgid, uint64_t start, uint64_t length, bool write)
+{
+	struct uv_range range = { .start = start, .length = length, .write = write };
+	struct mapping map;
+
+	return start + length < start ? -EFAULT : look_maps(&range, tgid, &map);
+}
+
 /* The process, and whether it may lock as much as it likes. */
 static int look_status(pid_t tid, pid_t *tgid, bool *unlimited)
 {
@@ -151,7 +159,7 @@ int uv_range_look(struct uv_range *range, pid_t tid)
 	if (err)
 		return err;
 	range->limit = UINT64_MAX;
-	if (!unlimited)
+	if (!unlimited && !range->on_demand)
 		err = client_memlock(tid, &range->limit);
 	if (err)
 		return err;
@@ -159,6 +167,8 @@ int uv_range_look(struct uv_range *range, pid_t tid)
 	range->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (range->fd < 0)
 		return errno == EACCES ? -EPERM : -errno;
+	if (range->on_demand)
+		return 0;
 	err = look_maps(range, tid, &map);
 	if (!err)
 		look_shared(range, tid, &map);

@@ -20,6 +20,7 @@ struct uv_mem {
 	pid_t pid;
 	uid_t uid;
 	int fd;
+	bool on_demand;
 	uint64_t start;
 	struct uv_io *ios;
 };
@@ -40,16 +41,18 @@ struct uv_io {
 
 /* --- RLIMIT_MEMLOCK --- */
 
-uint64_t uv_range_bytes(uint64_t start, uint64_t length)
+uint64_t uv_range_bytes(const struct uv_range *range)
 {
-	uint64_t page = sysconf(_SC_PAGESIZE);
+	uint64_t in_page = sysconf(_SC_PAGESIZE) - 1, start = range->start;
 
-	return ((start + length + page - 1) & ~(page - 1)) - (start & ~(page - 1));
+	if (range->on_demand)
+		return 0;
+	return ((start + range->length + in_page) & ~in_page) - (start & ~in_page);
 }
 
 int uv_pin(struct fs *fs, const struct uv_range *range, struct uv_pin **out)
 {
-	uint64_t bytes = uv_range_bytes(range->start, range->length);
+	uint64_t bytes = uv_range_bytes(range);
 	struct uv_pin *pin;
 
 	DL_SEARCH_SCALAR(fs->uv_pins, pin, tgid, range->tgid);
@@ -119,7 +122,12 @@ static int io_atomic(struct uv_io *io)
 static void io_run(struct job *job)
 {
 	struct uv_io *io = (struct uv_io *)((char *)job - offsetof(struct uv_io, job));
+	size_t len = io->op == MEM_ATOMIC ? sizeof(io->atomic.orig) : io->len;
 
+	if (io->mem->on_demand)
+		io->err = uv_range_check(job->pid, io->addr, len, io->op != MEM_READ);
+	if (io->err)
+		return;
 	if (io->op == MEM_ATOMIC)
 		io->err = io_atomic(io);
 	else
@@ -218,6 +226,7 @@ static struct memory *process_memory(struct ibfs *ibfs, struct uv_range *range, 
 	mem->pid = range->tgid;
 	mem->uid = uid;
 	mem->fd = range->fd;
+	mem->on_demand = range->on_demand;
 	*off = range->start % sysconf(_SC_PAGESIZE);
 	mem->start = range->start - *off;
 	range->fd = -1;

@@ -64,10 +64,15 @@ static int look(struct uv_cmd *cmd, uint64_t start, uint64_t length, uint64_t hc
 		unsigned int access)
 {
 	uint64_t in_page = sysconf(_SC_PAGESIZE) - 1;
+	bool on_demand = access & IBV_ACCESS_ON_DEMAND;
 
-	if ((start & in_page) != (hca_va & in_page) || start + length < start ||
-	    start + length + in_page < start)
+	if ((start & in_page) != (hca_va & in_page))
 		return -EINVAL;
+	/* On demand and all of the address space: whatever will be there. */
+	if ((!on_demand || start || length != UINT64_MAX) &&
+	    (start + length < start || start + length + in_page < start))
+		return -EINVAL;
+	cmd->range.on_demand = on_demand;
 	cmd->range.start = start;
 	cmd->range.length = length;
 	cmd->range.write = writes(access);
@@ -94,7 +99,7 @@ static int take_range(struct uv_cmd *cmd, struct uv_pin **pin, struct ibfs_mr_in
 	init->mem = uv_memory(cmd->req->ibfs, &cmd->range, cmd->req->cred.uid, &init->mem_off);
 	if (init->mem)
 		return 0;
-	uv_unpin(fs, *pin, uv_range_bytes(cmd->range.start, cmd->range.length));
+	uv_unpin(fs, *pin, uv_range_bytes(&cmd->range));
 	return -ENOMEM;
 }
 
@@ -110,7 +115,7 @@ static int reg(struct uv_cmd *cmd, const struct ib_uverbs_reg_mr *req, struct uo
 		obj->pin = NULL;
 		return err;
 	}
-	obj->pinned = uv_range_bytes(req->start, req->length);
+	obj->pinned = uv_range_bytes(&cmd->range);
 	err = uv_verbs(cmd->uf)->reg_mr(pd->pd, &init, &obj->mr);
 	memory_put(init.mem);
 	return err;
@@ -168,7 +173,7 @@ static int rereg(struct uv_cmd *cmd, const struct ib_uverbs_rereg_mr *req, struc
 		err = take_range(cmd, &pin, &init);
 		if (err)
 			return err;
-		pinned = uv_range_bytes(req->start, req->length);
+		pinned = uv_range_bytes(&cmd->range);
 	}
 	err = uv_verbs(cmd->uf)->rereg_mr(obj->mr, (int)req->flags, pd, &init);
 	memory_put(init.mem);

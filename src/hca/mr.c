@@ -11,7 +11,7 @@
 
 #define ACCESS_KNOWN (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 		      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | \
-		      IBV_ACCESS_HUGETLB)
+		      IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND)
 #define ACCESS_REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
 int key_alloc(struct verbs *verbs, struct key *key)
@@ -62,7 +62,9 @@ static int mr_init_check(const struct ibfs_mr_init *init, unsigned int *access)
 	if (!init->mem || init->mem_off > init->mem->size ||
 	    init->length > init->mem->size - init->mem_off)
 		return -EINVAL;
-	if (init->length > verbs_limits.max_mr_size || init->iova + init->length < init->iova)
+	if (init->length > verbs_limits.max_mr_size && !(init->access & IBV_ACCESS_ON_DEMAND))
+		return -EINVAL;
+	if (init->iova + init->length < init->iova)
 		return -EINVAL;
 	if (init->max_pages > VERBS_MAX_PAGES)
 		return -EINVAL;

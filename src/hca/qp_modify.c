@@ -10,7 +10,7 @@
 #include "hca/req.h"
 
 #define ACCESS_REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
-		       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND)
+		       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND)
 
 static bool pkey_ok(const struct port *port, unsigned int index)
 {

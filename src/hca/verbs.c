@@ -58,6 +58,18 @@ const struct verbs_ops soft_verbs_ops = {
 	.attach_mcast = mcast_attach, .detach_mcast = mcast_detach,
 };
 
+static const struct ibv_odp_caps odp_caps = {
+	.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+	.per_transport_caps = {
+		.rc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+			       IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
+			       IBV_ODP_SUPPORT_SRQ_RECV,
+		.uc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+			       IBV_ODP_SUPPORT_SRQ_RECV,
+		.ud_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV,
+	},
+};
+
 static void verbs_query_device(struct hca *hca, struct ibv_device_attr_ex *attr)
 {
 	const struct ibv_device_attr *max = &verbs_limits;
@@ -87,6 +99,8 @@ static void verbs_query_device(struct hca *hca, struct ibv_device_attr_ex *attr)
 	a->max_srq_sge = max->max_srq_sge;
 	a->local_ca_ack_delay = max->local_ca_ack_delay;
 	attr->device_cap_flags_ex = a->device_cap_flags | IBFS_DEVICE_ATOMIC_WRITE;
+	attr->odp_caps = odp_caps;
+	attr->xrc_odp_caps = odp_caps.per_transport_caps.rc_odp_caps;
 	attr->tso_caps.max_tso = 65536;
 	attr->tso_caps.supported_qpts = 1 << IBV_QPT_UD;
 	attr->cq_mod_caps.max_cq_count = UINT16_MAX;
