@@ -25,6 +25,7 @@
 #include <ibfs/conf.h>
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
+#include <ibfs/priority.h>
 
 enum { EXIT_USAGE = 2 };
 
@@ -42,6 +43,8 @@ struct options {
 struct daemon {
 	struct ibfs ibfs;
 	struct ev_signal term, interrupt;
+	struct ev_check turn;
+	struct priority priority;
 	struct fuse_front *front;
 	struct p9_server *p9;
 };
@@ -232,6 +235,23 @@ static void watch_signals(struct daemon *d)
 	ev_signal_start(d->ibfs.loop, &d->interrupt);
 }
 
+static void turn_cb(struct ev_loop *loop, struct ev_check *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	priority_check(w->data);
+}
+
+static void watch_priority(struct daemon *d)
+{
+	priority_init(&d->priority, d->ibfs.conf->realtime);
+	d->ibfs.priority = &d->priority;
+	ev_check_init(&d->turn, turn_cb);
+	d->turn.data = &d->priority;
+	ev_check_start(d->ibfs.loop, &d->turn);
+	ev_unref(d->ibfs.loop);
+}
+
 static int start_services(struct ibfs *ibfs)
 {
 	ibfs->loop = ev_loop_new(EVFLAG_AUTO);
@@ -266,6 +286,7 @@ static int start(struct daemon *d, const struct options *opts)
 		free(err);
 		return ret;
 	}
+	watch_priority(d);
 	if (opts->num_p9 || ibfs->conf->p9.num_listen) {
 		d->p9 = p9_start(ibfs, opts->p9, opts->num_p9);
 		if (!d->p9)
@@ -298,6 +319,10 @@ static void stop(struct daemon *d)
 	if (ibfs->loop) {
 		ev_signal_stop(ibfs->loop, &d->term);
 		ev_signal_stop(ibfs->loop, &d->interrupt);
+		if (ev_is_active(&d->turn)) {
+			ev_ref(ibfs->loop);
+			ev_check_stop(ibfs->loop, &d->turn);
+		}
 		ev_loop_destroy(ibfs->loop);
 	}
 	conf_free(ibfs->conf);

@@ -103,3 +103,8 @@ bool taskq_run(struct taskq *q)
 	}
 	return q->head != NULL;
 }
+
+bool taskq_only(const struct taskq *q, const struct task *task)
+{
+	return q->head == task && !task->next;
+}

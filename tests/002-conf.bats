@@ -56,6 +56,7 @@ refused()
 
 @test "subnet: a number" {
 	refused 1 'subnet: expected "static" or "sm", found 3' <<<'subnet = 3;'
+	refused 1 'realtime: expected true or false, found 1' <<<'realtime = 1;'
 }
 
 @test "subnet: true" {

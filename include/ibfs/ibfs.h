@@ -21,6 +21,8 @@ struct follow;
 struct ibfs_device;
 struct ipoib;
 struct offload;
+struct poller;
+struct priority;
 struct taskq;
 struct textring;
 
@@ -34,8 +36,10 @@ struct ibfs {
 	struct ibfs_device *devices;	/* utlist, in order of their number */
 	unsigned int next_device;
 	struct fs *fs;
+	struct priority *priority;	/* of the loop's thread; NULL: as it is */
 	struct offload *offload;	/* made at its first use */
 	struct follow *follow;		/* NULL: no client is followed */
+	struct poller *poller;		/* of the soft HCAs' rings, while there are any */
 	struct ipoib *ipoibs;		/* IP interfaces, utlist, in order of their number */
 	uint32_t next_ipoib;
 	struct cm_port *cm_ports;	/* ports that somebody connects by or listens at, utlist */
@@ -68,6 +72,8 @@ void task_queue(struct taskq *q, struct task *task);
 void task_cancel(struct taskq *q, struct task *task);
 /* Run what is queued now (not what gets queued meanwhile); true if more waits. */
 bool taskq_run(struct taskq *q);
+/* Is this task queued, and no other? */
+bool taskq_only(const struct taskq *q, const struct task *task);
 
 /*
  * A ring of recent text lines with one consecutive number each. Readers keep

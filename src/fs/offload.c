@@ -18,6 +18,7 @@
 
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
+#include <ibfs/priority.h>
 
 #include "fs/follow.h"
 
@@ -53,6 +54,7 @@ struct offload {
 	struct user *users;
 	struct job *ended;		/* on the way to the loop */
 	unsigned int threads;
+	const struct priority *priority;	/* of the loop, which waits for it; or NULL */
 	bool exiting;
 	bool abandoned;			/* the last thread frees it */
 };
@@ -103,6 +105,7 @@ static struct offload *pool_new(struct ibfs *ibfs)
 	pthread_cond_init(&pool->none, NULL);
 	pool->loop = ibfs->loop;
 	pool->follow = ibfs->follow;
+	pool->priority = ibfs->priority;
 	ev_async_init(&pool->async, on_async);
 	pool->async.data = pool;
 	ev_async_start(pool->loop, &pool->async);
@@ -202,13 +205,19 @@ static void *worker_main(void *arg)
 	struct worker *worker = arg;
 	struct offload *pool = worker->pool;
 	struct user *user = worker->user;
+	struct priority priority;
 	struct job *job;
 	bool last;
 
+	priority_init(&priority, pool->priority);
 	pthread_mutex_lock(&pool->lock);
 	while ((job = await_job(worker))) {
 		pthread_mutex_unlock(&pool->lock);
+		/* As urgent as what waits for it. */
+		if (pool->priority && pool->priority->realtime)
+			priority_urge(&priority);
 		job->run(job);
+		priority_check(&priority);
 		pthread_mutex_lock(&pool->lock);
 		DL_APPEND(pool->ended, job);
 		if (!pool->exiting)

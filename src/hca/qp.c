@@ -9,10 +9,9 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "hca/poll.h"
 #include "hca/qp.h"
 #include "hca/req.h"
-
-#define POLLS_IDLE 200		/* turns of the loop that find nothing before a ring isn't polled */
 
 void qp_kick(struct ibfs_qp *qp)
 {
@@ -86,10 +85,8 @@ void qp_lost(struct ibfs_qp *qp)
 	resp_flush(qp, IBV_WC_FATAL_ERR);
 }
 
-static void qp_task(struct task *task)
+void qp_turn(struct ibfs_qp *qp)
 {
-	struct ibfs_qp *qp = (struct ibfs_qp *)((char *)task - offsetof(struct ibfs_qp, task));
-
 	if (qp->state == IBV_QPS_ERR) {
 		qp_flush(qp);
 		return;
@@ -103,55 +100,9 @@ static void qp_task(struct task *task)
 	req_run(qp);
 }
 
-/* Rings that were lately busy are looked at in every turn of the loop. */
-static void poll_stop(struct ibfs_qp *qp)
+static void qp_task(struct task *task)
 {
-	if (!qp->is_polled)
-		return;
-	DL_DELETE(qp->verbs->polled, qp);
-	qp->is_polled = false;
-	ring_want_doorbell(&qp->req.ring, true);
-}
-
-/* Did the process produce since we looked last? What only waits for room doesn't count. */
-static bool poll_ring(struct ibfs_qp *qp)
-{
-	uint32_t produced = ring_used(&qp->req.ring, false) + qp->req.ring.index;
-
-	if (produced == qp->polled_index)
-		return false;
-	qp->polled_index = produced;
-	return true;
-}
-
-void verbs_poll(struct task *task)
-{
-	struct verbs *verbs = (struct verbs *)((char *)task - offsetof(struct verbs, poll_task));
-	struct ibfs_qp *qp, *tmp;
-
-	DL_FOREACH_SAFE(verbs->polled, qp, tmp) {
-		if (poll_ring(qp)) {
-			qp->idle_polls = 0;
-			qp_kick(qp);
-		} else if (++qp->idle_polls > POLLS_IDLE) {
-			poll_stop(qp);
-			if (poll_ring(qp))
-				qp_kick(qp);
-		}
-	}
-	if (verbs->polled)
-		task_queue(verbs->ibfs->tasks, &verbs->poll_task);
-}
-
-static void poll_start(struct ibfs_qp *qp)
-{
-	qp->idle_polls = 0;
-	if (qp->is_polled || !qp->req.ring.buf)
-		return;
-	qp->is_polled = true;
-	ring_want_doorbell(&qp->req.ring, false);
-	DL_APPEND(qp->verbs->polled, qp);
-	task_queue(qp->verbs->ibfs->tasks, &qp->verbs->poll_task);
+	qp_turn((struct ibfs_qp *)((char *)task - offsetof(struct ibfs_qp, task)));
 }
 
 static bool cap_ok(const struct ibv_qp_cap *cap)
@@ -432,7 +383,7 @@ int qp_doorbell(struct ibfs_qp *qp)
 	if (!qp->req.wqe || qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_INIT ||
 	    qp->state == IBV_QPS_RTR)
 		return -EINVAL;
-	poll_start(qp);
+	poll_rung(qp);
 	qp_kick(qp);
 	return 0;
 }

@@ -8,7 +8,7 @@
 /* Forget all that is queued and in progress, and all attributes, without a completion. */
 void qp_reset(struct ibfs_qp *qp);
 void qp_free(struct ibfs_qp *qp);
-/* verbs->poll_task: look at the rings that were lately busy. */
-void verbs_poll(struct task *task);
+/* Answer and send, up to a turn's budget; flush in the error states. */
+void qp_turn(struct ibfs_qp *qp);
 
 #endif

@@ -133,4 +133,5 @@ void ring_publish(struct ring *ring, bool producer)
 void ring_want_doorbell(struct ring *ring, bool want)
 {
 	__atomic_store_n(&ring->buf->pad_1[0], want, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/poll.h"
 #include "hca/qp.h"
 
 /* What the engine can do at most; enforced by those who make objects. */
@@ -172,7 +173,7 @@ static void verbs_free(struct hca *hca)
 				   &verbs->srqs, &verbs->ahs, &verbs->qps };
 
 	verbs_teardown(verbs);
-	task_cancel(verbs->ibfs->tasks, &verbs->poll_task);
+	poller_put(verbs->ibfs);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		free(tables[i]->slot);
 	free(verbs->special);
@@ -197,7 +198,8 @@ int verbs_start(struct hca *hca)
 	if (!verbs)
 		return -ENOMEM;
 	verbs->special = calloc(hca->dev.num_ports + 1, sizeof(*verbs->special));
-	if (!verbs->special) {
+	if (!verbs->special || poller_get(hca->node->fabric->ibfs)) {
+		free(verbs->special);
 		free(verbs);
 		return -ENOMEM;
 	}
@@ -205,7 +207,6 @@ int verbs_start(struct hca *hca)
 	verbs->node = hca->node;
 	verbs->fabric = hca->node->fabric;
 	verbs->ibfs = verbs->fabric->ibfs;
-	verbs->poll_task.fn = verbs_poll;
 	verbs->pds = (struct table){ .first = 1, .max = max->max_pd };
 	verbs->xrcds = (struct table){ .first = 1, .max = max->max_pd };
 	verbs->keys = (struct table){ .first = 1, .max = max->max_mr + max->max_mw };

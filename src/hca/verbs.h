@@ -62,8 +62,6 @@ struct verbs {
 	unsigned int num_mrs, num_mws, next_key;
 	struct mcast_group *groups;
 	unsigned int num_groups, num_attached;
-	struct ibfs_qp *polled;		/* whose rings are looked at, utlist */
-	struct task poll_task;
 	struct ibfs_qp *(*special)[2];	/* QP0 and QP1 by port, where clients have them */
 	struct ibfs_qp *raws;		/* utlist */
 };
@@ -418,10 +416,10 @@ struct ibfs_qp {
 	unsigned int mcast;		/* groups it is attached to */
 	struct task task;
 	bool comm_est, last_wqe_told;
-	struct ibfs_qp *prev, *next;	/* of verbs->polled */
-	bool is_polled;
+	bool polled;			/* poll.c's, as are these: */
+	unsigned int poll_slot;
 	uint32_t polled_index;
-	unsigned int idle_polls;
+	uint64_t polled_ns;		/* when a request was found, or it was rung */
 	struct ibfs_qp *raw_prev, *raw_next;	/* of verbs->raws */
 };
 
