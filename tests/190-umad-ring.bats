@@ -25,6 +25,7 @@ rmpp()
 no_rings() { ! grep -q memfd:ibfs-umad "/proc/$IBFS_PID/maps"; }
 
 @test "ring: an answer costs the daemon no request" { ring used; }
+@test "ring: memory that can't be written" { ring bad_buffer; }
 @test "ring: two threads, one of them at the file itself: each MAD once, in order" { ring compete; }
 @test "ring: a fork shares it" { ring fork; }
 @test "ring: thousands unread" { ring overflow; }

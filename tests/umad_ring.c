@@ -72,6 +72,30 @@ static void test_used(void)
 	CHECK(exchange(fd, agent, 1000) < 1200);
 }
 
+/*
+ * Memory that can't be written: EFAULT, and the MAD stays. Where only a part of
+ * it can, FUSE makes that part a read of its own, which is too short: EINVAL.
+ */
+static void test_bad_buffer(void)
+{
+	int fd = must_open(from_path, O_RDWR), agent = add_sender(fd, 0);
+	uint8_t *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *end = pages + 4096;
+	struct mad *mad = (struct mad *)(end - sizeof(*mad));
+	void *const bad[] = { NULL, (void *)8, end }, *const half[] = { end - 100, (uint8_t *)mad + 1 };
+
+	CHECK(pages != MAP_FAILED && !mprotect(end, 4096, PROT_READ));
+	send_node_info(fd, agent, 1);
+	CHECK(readable(fd, 5000));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK_ERR(read(fd, bad[i], sizeof(*mad)), EFAULT);
+	for (size_t i = 0; i < sizeof(half) / sizeof(half[0]); i++)
+		CHECK_ERR(read(fd, half[i], sizeof(*mad)), EINVAL);
+	CHECK(readable(fd, 0));
+	CHECK(read(fd, mad, sizeof(*mad)) == sizeof(*mad) && get32(mad->data + 12) == 1);
+	munmap(pages, 8192);
+}
+
 /* --- readers that compete --- */
 
 struct taker {
@@ -500,6 +524,7 @@ static void test_reopen(void)
 }
 
 static const struct test tests[] = {
+	{ "bad_buffer", test_bad_buffer },
 	{ "busy", test_busy },
 	{ "used", test_used },
 	{ "compete", test_compete },

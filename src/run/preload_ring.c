@@ -259,15 +259,38 @@ void preload_ring_write(int fd)
 	errno = saved;
 }
 
+/*
+ * Can a MAD be put there? The kernel says it, by writing eight bytes of no
+ * matter to each of the two pages that a MAD can be in.
+ */
+static bool writable(int fd, void *buf, size_t size)
+{
+	const uintptr_t page = 4096;	/* or a multiple of it */
+	uintptr_t first = (uintptr_t)buf, last;
+	int saved = errno;
+	bool ok;
+
+	if (size < sizeof(struct f_owner_ex))
+		return false;
+	if (size > UMAD_RING_DATA)
+		size = UMAD_RING_DATA;
+	last = first + size - sizeof(struct f_owner_ex);
+	ok = !syscall(SYS_fcntl, fd, F_GETOWN_EX, first) &&
+	     (first / page == (last + sizeof(struct f_owner_ex) - 1) / page ||
+	      !syscall(SYS_fcntl, fd, F_GETOWN_EX, last));
+	errno = saved;
+	return ok;
+}
+
 ssize_t read(int fd, void *buf, size_t size)
 {
 	struct slot *slot = slot_of(fd);
 	struct umad_ring *ring;
 	size_t len;
 
-	if (slot && buf && filled(atomic_load(&slot->ring))) {
+	if (slot && filled(atomic_load(&slot->ring))) {
 		pthread_testcancel();
-		ring = live_ring(slot, fd);
+		ring = writable(fd, buf, size) ? live_ring(slot, fd) : NULL;
 		len = ring ? umad_ring_take(ring, atomic_load(&ring->tail), buf, size) : 0;
 		if (len)
 			return (ssize_t)len;
