@@ -18,19 +18,21 @@
 
 #include <ibfs/ibfs.h>
 
+#include "fs/madonce.h"
 #include "fs/madquery.h"
 
-enum { GET = 1, SET = 2, GET_TABLE = 0x12, QP1_QKEY = 0x80010000 };
-enum { SMP_DATA = 64, PMA_DATA = 64, SA_DATA = 56, MAD_LEN = 256, MAX_ROUTE = 63 };
+enum { GET = 1, SET = 2, GET_TABLE = 0x12 };
+enum { SMP_DATA = 64, PMA_DATA = 64, SA_DATA = 56, MAX_ROUTE = 63 };
 enum { FAMILY_SMP, FAMILY_PERF, FAMILY_SA };
 
 static const char *const families[] = { "smp", "perf", "sa" };
 
 struct mad_query {
+	struct mad_once once;		/* first */
 	struct ibfs *ibfs;
 	struct ibfs_device *dev;
 	unsigned int port;
-	struct mad_agent *agent;	/* NULL: it is over */
+	bool over;
 	unsigned int family;
 	const struct attr *attr;
 	uint8_t method;
@@ -38,7 +40,7 @@ struct mad_query {
 	bool directed;
 	struct mad_addr addr;
 	unsigned int timeout_ms;
-	uint8_t mad[MAD_LEN] __attribute__((aligned(8)));	/* overlaid by structs */
+	uint8_t mad[MADONCE_LEN] __attribute__((aligned(8)));	/* overlaid by structs */
 	int err;
 	char state[160];
 	struct textbuf text;
@@ -360,10 +362,10 @@ static int address(struct mad_query *q)
 
 	if (q->family != FAMILY_SMP) {
 		q->addr.qpn = 1;
-		q->addr.qkey = QP1_QKEY;
+		q->addr.qkey = MADONCE_QP1_QKEY;
 	}
 	if (q->directed)
-		q->addr.lid = 0xffff;
+		q->addr.lid = MADONCE_PERMISSIVE_LID;
 	if (q->family != FAMILY_SA)
 		return 0;
 	ret = q->dev->ops->query_port(q->dev, q->port, &port);
@@ -476,7 +478,7 @@ static void print_table(struct mad_query *q, const uint8_t *mad, size_t len)
 static void answer(struct mad_query *q, const uint8_t *mad, size_t len)
 {
 	unsigned int status = bits_get(mad, 32, 16) & (q->directed ? 0x7fff : 0xffff);
-	uint8_t copy[MAD_LEN] = { 0 };
+	uint8_t copy[MADONCE_LEN] = { 0 };
 
 	if (status) {
 		q->err = -EREMOTEIO;
@@ -487,7 +489,7 @@ static void answer(struct mad_query *q, const uint8_t *mad, size_t len)
 	if (q->method == GET_TABLE) {
 		print_table(q, mad, len);
 	} else {
-		memcpy(copy, mad, len < MAD_LEN ? len : MAD_LEN);
+		memcpy(copy, mad, len < MADONCE_LEN ? len : MADONCE_LEN);
 		print_attr(q, copy + (q->family == FAMILY_SA ? SA_DATA : SMP_DATA));
 	}
 	if (q->text.failed)
@@ -503,52 +505,19 @@ static void over(struct mad_query *q)
 	q->changed(q->ctx);
 }
 
-static void on_recv(void *client, struct mad_agent *agent, int status,
-		    const struct mad_addr *addr, const void *mad, size_t len)
+static void on_answer(struct mad_once *once, int err, const void *mad, size_t len)
 {
-	struct mad_query *q = client;
+	struct mad_query *q = (struct mad_query *)once;
 
-	(void)addr;
-	if (!status && len < SMP_DATA)
-		return;
-	q->agent = NULL;
-	if (status) {
-		q->err = -ETIMEDOUT;
+	q->over = true;
+	q->err = err;
+	if (err == -ENODEV)
+		snprintf(q->state, sizeof(q->state), "the device is gone");
+	else if (err)
 		snprintf(q->state, sizeof(q->state), "no answer in %u ms", q->timeout_ms);
-	} else {
+	else
 		answer(q, mad, len);
-	}
-	q->dev->ops->mad_unregister(agent);
 	over(q);
-}
-
-static void on_gone(void *client, struct mad_agent *agent)
-{
-	struct mad_query *q = client;
-
-	(void)agent;
-	q->agent = NULL;
-	q->err = -ENODEV;
-	snprintf(q->state, sizeof(q->state), "the device is gone");
-	over(q);
-}
-
-static const struct mad_client_ops client_ops = { .recv = on_recv, .gone = on_gone };
-
-static int query_send(struct mad_query *q)
-{
-	struct mad_reg reg = {
-		.qpn = q->family != FAMILY_SMP,
-		.mgmt_class = q->mad[1],
-		.class_version = q->mad[2],
-		.rmpp_version = q->family == FAMILY_SA,
-	};
-	int ret;
-
-	ret = q->dev->ops->mad_register(q->dev, q->port, &reg, &client_ops, q, &q->agent);
-	if (ret)
-		return ret;
-	return q->dev->ops->mad_send(q->agent, &q->addr, q->mad, MAD_LEN, q->timeout_ms, 0);
 }
 
 static void no_news(void *ctx)
@@ -568,6 +537,7 @@ int mad_query_start(struct ibfs_device *dev, unsigned int port, const struct ctl
 	q->dev = dev;
 	q->port = port;
 	q->timeout_ms = 1000;
+	q->once.done = on_answer;
 	q->changed = no_news;
 	snprintf(q->state, sizeof(q->state), "pending");
 	ret = parse(q, line);
@@ -575,7 +545,8 @@ int mad_query_start(struct ibfs_device *dev, unsigned int port, const struct ctl
 		ret = address(q);
 	if (!ret) {
 		build(q);
-		ret = query_send(q);
+		ret = mad_once_send(&q->once, dev, port, &q->addr, q->mad,
+				    q->family == FAMILY_SA, q->timeout_ms, 0);
 	}
 	if (ret) {
 		mad_query_free(q);
@@ -591,8 +562,7 @@ void mad_query_free(struct mad_query *q)
 {
 	if (!q)
 		return;
-	if (q->agent)
-		q->dev->ops->mad_unregister(q->agent);
+	mad_once_cancel(&q->once);
 	waitq_fail(&q->readers, -ECANCELED);
 	text_free(&q->text);
 	free(q);
@@ -600,7 +570,7 @@ void mad_query_free(struct mad_query *q)
 
 bool mad_query_done(const struct mad_query *q)
 {
-	return !q->agent;
+	return q->over;
 }
 
 const char *mad_query_state(const struct mad_query *q)
@@ -611,7 +581,7 @@ const char *mad_query_state(const struct mad_query *q)
 ssize_t mad_query_read(struct mad_query *q, struct fs_req *req, size_t *pos, void *buf,
 		       size_t size)
 {
-	if (q->agent)
+	if (!q->over)
 		return req->file->flags & O_NONBLOCK ? -EAGAIN : waitq_add(&q->readers, req);
 	if (q->err)
 		return q->err;
@@ -625,5 +595,5 @@ ssize_t mad_query_read(struct mad_query *q, struct fs_req *req, size_t *pos, voi
 
 struct fs_req *mad_query_waiter(struct mad_query *q)
 {
-	return q->agent ? NULL : waitq_take(&q->readers);
+	return q->over ? waitq_take(&q->readers) : NULL;
 }
