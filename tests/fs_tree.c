@@ -30,6 +30,31 @@ static bool same(struct path a, struct path b)
 	return path_pack(a) == path_pack(b);
 }
 
+static ssize_t replied;
+
+static void note_reply(struct fs_req *req, ssize_t result, const void *data, size_t len)
+{
+	(void)req;
+	(void)data;
+	(void)len;
+	replied = result;
+}
+
+/* What is in the directory is known, if need be by asking. */
+static void make_ready(struct ibfs *ibfs, struct path dir)
+{
+	struct fs_req req = { .ibfs = ibfs, .reply = note_reply };
+	ssize_t ret;
+
+	do {
+		replied = FS_PENDING;
+		ret = fs_ready(&req, dir);
+		while (ret == FS_PENDING && replied == FS_PENDING)
+			ev_run(ibfs->loop, EVRUN_ONCE);
+	} while (ret == FS_PENDING);
+	CHECK(ret == 0);
+}
+
 /* Everything below dir: what readdir says, lookup and getattr say too, and ".." leads back. */
 static unsigned int walk(struct ibfs *ibfs, struct path dir, unsigned int depth)
 {
@@ -39,6 +64,7 @@ static unsigned int walk(struct ibfs *ibfs, struct path dir, unsigned int depth)
 	char name[256];
 	struct stat st;
 
+	make_ready(ibfs, dir);
 	while (fs_readdir(ibfs, dir, &cookie, name, &child) == 1) {
 		CHECK(cookie < 1ULL << 62);
 		CHECK(fs_lookup(ibfs, dir, name, &found) == 0 && same(child, found));
@@ -70,6 +96,18 @@ static void no_reply(struct fs_req *req, ssize_t result, const void *data, size_
 	CHECK(!"a reply");
 }
 
+/* What would wait is given up. */
+static void cancel(struct fs_req *req, ssize_t ret)
+{
+	if (ret != FS_PENDING)
+		return;
+	req->reply = note_reply;
+	fs_cancel(req);
+	CHECK(replied == -EINTR);
+	req->reply = no_reply;
+	replied = 0;
+}
+
 /* Any 64 bits are a path, any text a name, any number a cookie. */
 static void fuzz(struct ibfs *ibfs, unsigned int rounds)
 {
@@ -88,14 +126,15 @@ static void fuzz(struct ibfs *ibfs, unsigned int rounds)
 				   (uint64_t)(random() & 3) << 40 | (uint64_t)(random() & 3) << 28 |
 				   (random() & (random() & 1 ? 3 : 0xfffffff)));
 		fs_getattr(ibfs, path, &st);
+		cancel(&req, fs_ready(&req, path));
 		fs_lookup(ibfs, path, names[random() % (sizeof(names) / sizeof(names[0]))], &child);
 		cookie = (uint64_t)random() << (random() % 33);
 		fs_readdir(ibfs, path, &cookie, name, &child);
 		if (path.kind == KIND_UMAD || path.kind == KIND_ISSM)
 			continue;
 		if (fs_open(&req, path, O_RDWR | O_NONBLOCK, &file) == 0 && file) {
-			fs_read(&req, file, buf, random() % sizeof(buf), 0);
-			fs_read(&req, file, buf, random() % sizeof(buf), random());
+			cancel(&req, fs_read(&req, file, buf, random() % sizeof(buf), 0));
+			cancel(&req, fs_read(&req, file, buf, random() % sizeof(buf), random()));
 			fs_poll(file);
 		}
 		if (file)

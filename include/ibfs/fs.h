@@ -65,6 +65,7 @@ struct fs_req {
 	struct file *file;
 	size_t size;			/* of a pending read */
 	void *priv;
+	double began;			/* peer_mad.c's; the front end clears it */
 };
 
 void fs_reply(struct fs_req *req, ssize_t result, const void *data, size_t len);
@@ -147,8 +148,15 @@ enum {
 	FS_FRESH	= 1 << 1,	/* each lookup wants its own file: idx is the front end's */
 	FS_PROCESS	= 1 << 2,	/* of no use without the caller's process or its mmap() */
 	FS_ACTS		= 1 << 3,	/* to open it changes something */
+	FS_ASKS		= 1 << 4,	/* a directory whose content others have: fs_ready() */
 };
 unsigned int fs_flags(struct path path);
+/*
+ * To be called before fs_lookup() and fs_readdir() in a directory with FS_ASKS: 0,
+ * -errno, or FS_PENDING. After that, when the request is answered with 0, the
+ * front end begins again, with the same request and with this call.
+ */
+ssize_t fs_ready(struct fs_req *req, struct path dir);
 mode_t fs_type(struct path path);	/* S_IFDIR or S_IFREG */
 
 /*

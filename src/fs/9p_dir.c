@@ -57,7 +57,7 @@ static int read_entries(struct ibfs *ibfs, struct path dir, uint64_t offset, uin
 
 ssize_t p9_readdir(struct p9_req *req, const struct p9_msg *in, struct p9_msg *out)
 {
-	const struct p9_fid *fid = p9_fid_get(req->conn, in->fid);
+	struct p9_fid *fid = req->fid = p9_fid_get(req->conn, in->fid);
 	uint32_t size = req->conn->msize - P9_IOHDRSZ;
 	uint8_t *scratch = req->conn->server->scratch;
 	size_t used;
@@ -70,6 +70,9 @@ ssize_t p9_readdir(struct p9_req *req, const struct p9_msg *in, struct p9_msg *o
 		return -ENOTDIR;
 	if (size > in->count)
 		size = in->count;
+	ret = p9_ready(req, fid->path);
+	if (ret)
+		return ret;
 	ret = read_entries(req->req.ibfs, fid->path, in->offset, scratch, size, &used);
 	if (ret < 0 && !used)
 		return ret;

@@ -155,7 +155,9 @@ static int step(struct p9_req *req, const struct p9_user *user, struct p9_str st
 		return ret;
 	if (!strcmp(component, "..") && path_pack(*path) == path_pack(user->root))
 		return 0;
-	ret = fs_lookup(ibfs, *path, component, &child);
+	ret = strcmp(component, "..") ? p9_ready(req, *path) : 0;
+	if (!ret)
+		ret = fs_lookup(ibfs, *path, component, &child);
 	if (!ret)
 		ret = fs_getattr(ibfs, child, &st);
 	if (!ret)
@@ -287,7 +289,7 @@ ssize_t p9_walk(struct p9_req *req, const struct p9_msg *in, struct p9_msg *out)
 	if (!ret)
 		return walk_end(req, fid, in->newfid, path, name);
 	free(name);
-	return out->num_qids ? 0 : ret;
+	return out->num_qids && ret != FS_PENDING ? 0 : ret;
 }
 
 ssize_t p9_clunk(struct p9_req *req, const struct p9_msg *in, struct p9_msg *out)

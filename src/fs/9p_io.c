@@ -174,6 +174,8 @@ static ssize_t create_file(struct p9_req *req, struct p9_fid *fid, const char *n
 
 	ret = fs_access(ibfs, dir, &fid->user->cred, X_OK);
 	if (!ret)
+		ret = p9_ready(req, dir);
+	if (!ret)
 		ret = fs_lookup(ibfs, dir, name, &child);
 	if (ret == -ENOENT) {
 		ret = fs_access(ibfs, dir, &fid->user->cred, W_OK);
@@ -337,6 +339,9 @@ ssize_t p9_read(struct p9_req *req, const struct p9_msg *in, struct p9_msg *out)
 		return read_open(req, in, count);
 	if (req->conn->dialect == P9_DOTL)
 		return -EISDIR;
+	ret = p9_ready(req, fid->path);
+	if (ret)
+		return ret;
 	ret = p9_read_stats(req, in->offset, req->conn->server->scratch, count);
 	if (ret < 0)
 		return ret;

@@ -75,6 +75,8 @@ static struct p9_req *req_get(struct p9_conn *conn, uint8_t type, uint16_t tag)
 
 static void req_put(struct p9_req *req)
 {
+	free(req->again);
+	req->again = NULL;
 	LL_PREPEND(req->conn->server->spare, req);
 }
 
@@ -158,21 +160,27 @@ static void send_result(struct p9_req *req, ssize_t result, struct p9_msg *out, 
 		answer(req->conn, out);
 }
 
+static void run_again(struct p9_req *req);
+
 /* fs' answer to a request that waited. */
 static void late_reply(struct fs_req *fs_req, ssize_t result, const void *data, size_t len)
 {
 	struct p9_req *req = (struct p9_req *)fs_req;
 	struct p9_msg out = { .type = req->type + 1, .tag = req->tag };
 
+	if (req->asks && !result && !req->silent && !req->flushed) {
+		run_again(req);
+		return;
+	}
 	if (req->type == P9_TWRITE)
 		out.count = result;
-	else if (req->type != P9_TREAD)
+	else if (req->type != P9_TREAD && !req->asks)
 		result = p9_opened(req, result, &out);
-	if (req->silent || (req->flushed && result == -EINTR)) {
+	if (req->silent || (req->flushed && (result == -EINTR || req->asks))) {
 		req_end(req);
 		return;
 	}
-	if (req->type == P9_TREAD && result >= 0) {
+	if (req->type == P9_TREAD && result >= 0 && !req->asks) {
 		p9_read_done(req, len);
 		p9_answer_data(req->conn, P9_RREAD, req->tag, data, len);
 	} else {
@@ -227,6 +235,67 @@ static void flush(struct p9_conn *conn, const struct p9_msg *in)
 		return;
 	old->flushed = true;
 	fs_cancel(&old->req);
+}
+
+/* The one that runs, for another time. */
+static int keep_message(struct p9_req *req)
+{
+	const struct p9_buf *buf = &req->conn->in;
+	const uint8_t *message = buf->data + buf->pos;
+	size_t len = p9_get_u32(message);
+
+	req->again = malloc(len);
+	if (!req->again)
+		return -ENOMEM;
+	memcpy(req->again, message, len);
+	return 0;
+}
+
+ssize_t p9_ready(struct p9_req *req, struct path dir)
+{
+	ssize_t ret;
+
+	if (!(fs_flags(dir) & FS_ASKS))
+		return 0;
+	ret = p9_may_wait(req);
+	if (!ret && !req->again)
+		ret = keep_message(req);
+	if (!ret)
+		ret = fs_ready(&req->req, dir);
+	req->asks = ret == FS_PENDING;
+	return ret;
+}
+
+/*
+ * The message anew, with what is known now. Another request may be at work, that
+ * this one's answer comes in the middle of: the scratch memory is that one's.
+ */
+static void run_again(struct p9_req *req)
+{
+	struct p9_server *server = req->conn->server;
+	struct p9_msg in, out = { .type = req->type + 1, .tag = req->tag };
+	uint64_t before = req->req.ibfs->failed.count;
+	uint8_t *scratch = server->scratch;
+	ssize_t ret = -ENOMEM;
+
+	req->asks = false;
+	if (req->fid)
+		p9_fid_put(req->fid);
+	req->fid = NULL;
+	server->scratch = malloc(server->conf->msize);
+	if (server->scratch && !p9_decode(req->again, p9_get_u32(req->again), &in))
+		ret = ops[in.type].run(req, &in, &out);
+	if (ret == FS_PENDING && req->fid)
+		req->fid->refs++;
+	if (ret != FS_PENDING)
+		send_result(req, ret, &out, reason(req->req.ibfs, before, -ret));
+	free(server->scratch);
+	server->scratch = scratch;
+	if (ret == FS_PENDING)
+		return;
+	/* Only one that waits holds its fid. */
+	req->fid = NULL;
+	req_end(req);
 }
 
 static void run(struct p9_conn *conn, const struct p9_msg *in)

@@ -96,6 +96,8 @@ struct p9_req {
 	bool flushed;			/* a Tflush waits for it */
 	bool silent;			/* of a session that is over: no answer */
 	bool asked;			/* by cancel_one() */
+	bool asks;			/* by p9_ready(): answered 0, it is run anew */
+	uint8_t *again;			/* from this copy of its message */
 	struct p9_req *flushes;		/* Tflushes to answer after it */
 	struct p9_req *prev, *next;	/* of those, or of the spare ones */
 	UT_hash_handle hh;
@@ -138,6 +140,8 @@ void p9_cancel_all(struct p9_conn *conn);	/* the session is over */
 void p9_cancel_fid(struct p9_conn *conn, const struct p9_fid *fid);
 void p9_drop_waiting(struct p9_conn *conn);	/* the daemon ends: nobody answers them */
 void p9_answer_data(struct p9_conn *conn, uint8_t type, uint16_t tag, const void *data, size_t len);
+/* fs_ready(); FS_PENDING: the message's function returns that, and is run again later. */
+ssize_t p9_ready(struct p9_req *req, struct path dir);
 /* This request would wait: are there too many already? 0 or -EAGAIN. */
 int p9_may_wait(const struct p9_req *req);
 

@@ -59,6 +59,7 @@ const struct entry port_entries[] = {
 	{ "ipoib", KIND_IPOIBS, 0 },
 	{ "ctl", KIND_PORT_CTL, 0 },
 	{ "pcap", KIND_PORT_PCAP, 0 },
+	{ "peer", KIND_PEER, 0 },
 	{ NULL, 0, 0 }
 };
 
@@ -101,6 +102,11 @@ static const char *const phys_states[] = {
 static const struct names node_type_names = { 1, 3, node_types };
 static const struct names state_names = { 0, 6, states };
 static const struct names phys_state_names = { 1, 7, phys_states };
+
+const char *ib_node_type_name(unsigned int type)
+{
+	return name_of(&node_type_names, type);
+}
 
 const char *port_state_name(unsigned int state)
 {
@@ -242,7 +248,7 @@ static int dev_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 		return dev_attr_show(dev, out);
 	case DEV_NODE_TYPE:
 		text_printf(out, "%u: %s\n", dev->node_type,
-			    name_of(&node_type_names, dev->node_type));
+			    ib_node_type_name(dev->node_type));
 		return 0;
 	case DEV_NODE_GUID:
 		guid_print(out, dev->node_guid);
@@ -546,16 +552,21 @@ static int gid_ndev_show(struct ibfs *ibfs, struct path path, struct textbuf *ou
 
 const struct file_ops gid_ndev_ops = { .show = gid_ndev_show };
 
+/* Of a device's own port, or of a far one's. */
+static uint8_t counter_kind(struct path dir)
+{
+	return dir.kind == KIND_PEER_COUNTERS ? KIND_PEER_COUNTER : KIND_COUNTER;
+}
+
 static int counters_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
 {
 	unsigned int i;
 
 	(void)ibfs;
-	(void)dir;
 	for (i = 0; i < CNT_MAX; i++) {
 		if (strcmp(counter_names[i], name) != 0)
 			continue;
-		child->kind = KIND_COUNTER;
+		child->kind = counter_kind(dir);
 		child->sub = i;
 		return 0;
 	}
@@ -566,11 +577,10 @@ static int counters_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char
 			 struct path *child)
 {
 	(void)ibfs;
-	(void)dir;
 	if (*pos >= CNT_MAX)
 		return 0;
 	snprintf(name, 256, "%s", counter_names[*pos]);
-	child->kind = KIND_COUNTER;
+	child->kind = counter_kind(dir);
 	child->sub = *pos;
 	++*pos;
 	return 1;

@@ -16,6 +16,7 @@ enum {				/* sub of KIND_PORT_TEXT */
 	PORT_TEXT_LINK_LAYER,
 };
 
+const char *ib_node_type_name(unsigned int type);		/* "CA", "switch", "router" */
 /* Names of states as sysfs has them; "<unknown>". */
 const char *port_state_name(unsigned int state);
 const char *phys_state_name(unsigned int state);

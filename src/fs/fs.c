@@ -16,6 +16,7 @@
 
 #include "fs/follow.h"
 #include "fs/obj.h"
+#include "fs/rows.h"
 
 struct override {
 	uint64_t ino;
@@ -56,6 +57,7 @@ void fs_exit(struct ibfs *ibfs)
 		HASH_DEL(fs->overrides, o);
 		free(o);
 	}
+	peers_exit(ibfs);
 	task_cancel(ibfs->tasks, &fs->refresh);
 	free(fs->umads);
 	free(fs->uverbs_slots);

@@ -47,7 +47,7 @@ struct open_reply {
 	int32_t backing_id;
 };
 
-enum req_type { REQ_OPEN, REQ_READ, REQ_WRITE, REQ_IOCTL };
+enum req_type { REQ_OPEN, REQ_READ, REQ_WRITE, REQ_IOCTL, REQ_LOOKUP, REQ_READDIR };
 
 struct front_req {
 	struct fs_req req;
@@ -57,6 +57,11 @@ struct front_req {
 	struct front_file *file;
 	enum req_type type;
 	bool waits;
+	/* of a lookup or a readdir in a directory that asks others */
+	struct path dir;
+	char *name;
+	size_t size;
+	off_t off;
 };
 
 struct front_file {
@@ -103,6 +108,7 @@ static struct front_req *req_get(struct fuse_front *front, fuse_req_t fuse)
 	}
 	req->fuse = fuse;
 	req->waits = false;
+	req->req.began = 0;
 	req->req.cred.uid = ctx->uid;
 	req->req.cred.gid = ctx->gid;
 	req->req.cred.pid = ctx->pid;
@@ -113,6 +119,8 @@ static void req_put(struct front_req *req)
 {
 	if (req->waits)
 		DL_DELETE(req->front->waiting, req);
+	free(req->name);
+	req->name = NULL;
 	LL_PREPEND(req->front->spare, req);
 }
 
@@ -165,6 +173,8 @@ static void finish_open(struct front_req *req, ssize_t result)
 		file_free(req->file);
 }
 
+static void look_again(struct front_req *req, ssize_t result);
+
 static void finish(struct front_req *req, ssize_t result, const void *data, size_t len)
 {
 	switch (req->type) {
@@ -187,6 +197,10 @@ static void finish(struct front_req *req, ssize_t result, const void *data, size
 		/* The result of an ioctl may be an error and carry data. */
 		fuse_reply_ioctl(req->fuse, result, data, len);
 		break;
+	case REQ_LOOKUP:
+	case REQ_READDIR:
+		look_again(req, result);
+		return;
 	}
 	req_put(req);
 }
@@ -207,8 +221,9 @@ static void interrupted(fuse_req_t fuse, void *priv)
 /* Keep a request that fs left pending, until front_reply(). */
 static void wait_for_reply(struct front_req *req)
 {
+	if (!req->waits)
+		DL_APPEND(req->front->waiting, req);
 	req->waits = true;
-	DL_APPEND(req->front->waiting, req);
 	/* libfuse calls the function at once, with a lock held, if it is too late. */
 	if (fuse_req_interrupted(req->fuse))
 		fs_cancel(&req->req);
@@ -423,17 +438,34 @@ static void reply_entry(fuse_req_t fuse, struct path path)
 	fuse_reply_entry(fuse, &entry);
 }
 
-static void op_lookup(fuse_req_t fuse, fuse_ino_t parent, const char *name)
+static void lookup(fuse_req_t fuse, struct path dir, const char *name)
 {
 	struct fuse_front *front = fuse_req_userdata(fuse);
 	struct path child;
 	int ret;
 
-	ret = fs_lookup(front->ibfs, path_unpack(parent), name, &child);
+	ret = fs_lookup(front->ibfs, dir, name, &child);
 	if (ret)
 		fuse_reply_err(fuse, -ret);
 	else
 		reply_entry(fuse, child);
+}
+
+static void op_lookup(fuse_req_t fuse, fuse_ino_t parent, const char *name)
+{
+	struct path dir = path_unpack(parent);
+	struct front_req *req;
+
+	if (!(fs_flags(dir) & FS_ASKS)) {
+		lookup(fuse, dir, name);
+		return;
+	}
+	req = start(fuse, NULL, REQ_LOOKUP);
+	if (!req)
+		return;
+	req->dir = dir;
+	req->name = strdup(name);
+	look_again(req, req->name ? 0 : -ENOMEM);
 }
 
 static void reply_attr(fuse_req_t fuse, struct path path)
@@ -495,33 +527,79 @@ static bool add_entry(fuse_req_t fuse, char *data, size_t size, size_t *used, co
 }
 
 /* Offsets: 1 behind ".", 2 behind "..", then fs' cookies and 2. */
-static void op_readdir(fuse_req_t fuse, fuse_ino_t ino, size_t size, off_t off,
-		       struct fuse_file_info *fi)
+static void readdir(fuse_req_t fuse, struct path dir, char *data, size_t size, off_t off)
 {
 	struct fuse_front *front = fuse_req_userdata(fuse);
-	struct path dir = path_unpack(ino), child = dir;
+	struct path child = dir;
 	uint64_t cookie = off > 2 ? off - 2 : 0;
 	char name[256];
 	size_t used = 0;
 	int ret = 1;
 
-	(void)fi;
-	if (size > READ_SIZE)
-		size = READ_SIZE;
-	if (off == 0 && !add_entry(fuse, front->data, size, &used, ".", dir, 1))
+	if (off == 0 && !add_entry(fuse, data, size, &used, ".", dir, 1))
 		ret = 0;
 	if (ret && off <= 1 && fs_lookup(front->ibfs, dir, "..", &child) == 0 &&
-	    !add_entry(fuse, front->data, size, &used, "..", child, 2))
+	    !add_entry(fuse, data, size, &used, "..", child, 2))
 		ret = 0;
 	while (ret > 0) {
 		ret = fs_readdir(front->ibfs, dir, &cookie, name, &child);
-		if (ret > 0 && !add_entry(fuse, front->data, size, &used, name, child, cookie + 2))
+		if (ret > 0 && !add_entry(fuse, data, size, &used, name, child, cookie + 2))
 			break;
 	}
 	if (ret < 0 && !used)
 		fuse_reply_err(fuse, -ret);
 	else
-		fuse_reply_buf(fuse, front->data, used);
+		fuse_reply_buf(fuse, data, used);
+}
+
+static void op_readdir(fuse_req_t fuse, fuse_ino_t ino, size_t size, off_t off,
+		       struct fuse_file_info *fi)
+{
+	struct fuse_front *front = fuse_req_userdata(fuse);
+	struct path dir = path_unpack(ino);
+	struct front_req *req;
+
+	(void)fi;
+	if (size > READ_SIZE)
+		size = READ_SIZE;
+	if (!(fs_flags(dir) & FS_ASKS)) {
+		readdir(fuse, dir, front->data, size, off);
+		return;
+	}
+	req = start(fuse, NULL, REQ_READDIR);
+	if (!req)
+		return;
+	req->dir = dir;
+	req->size = size;
+	req->off = off;
+	look_again(req, 0);
+}
+
+/*
+ * What is in the directory was asked for, or has to be now. Another request may
+ * be at work, in the middle of which the answer came: front->data is that one's.
+ */
+static void look_again(struct front_req *req, ssize_t result)
+{
+	char *data = NULL;
+	ssize_t ret = result ? result : fs_ready(&req->req, req->dir);
+
+	if (ret == FS_PENDING) {
+		wait_for_reply(req);
+		return;
+	}
+	if (!ret && req->type == REQ_READDIR) {
+		data = malloc(req->size);
+		ret = data ? 0 : -ENOMEM;
+	}
+	if (ret)
+		fuse_reply_err(req->fuse, -ret);
+	else if (data)
+		readdir(req->fuse, req->dir, data, req->size, req->off);
+	else
+		lookup(req->fuse, req->dir, req->name);
+	free(data);
+	req_put(req);
 }
 
 static void op_mkdir(fuse_req_t fuse, fuse_ino_t parent, const char *name, mode_t mode)

@@ -40,6 +40,7 @@ static const char readme[] =
 	"DEVICE/             an adapter; cat its attr, and PORT/attr\n"
 	"DEVICE/PORT/umad    the port's MADs, as /dev/infiniband/umadN; issm likewise\n"
 	"DEVICE/PORT/ipoib   IP interfaces: mkdir ipoib/x; echo create ifname=ib0 > ipoib/x/ctl\n"
+	"DEVICE/PORT/peer/   the node at the other end of the cable, and so on\n"
 	"DEVICE/PORT/pcap    tshark -i - < DEVICE/PORT/pcap\n"
 	"pd/ mr/ cq/ qp/ ... resources of verbs: mkdir qp/a; echo create ... > qp/a/ctl\n"
 	"fabric/             switches, nodes and links; fabric/topology is a topology file\n"

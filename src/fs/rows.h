@@ -29,6 +29,16 @@ extern const struct dir_ops mads_dir;
 extern const struct file_ops mad_clone_ops, mad_ctl_ops, mad_data_ops, mad_status_ops;
 int mad_clone_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 int mad_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+/* peer.c, peer_text.c, peer_counter.c */
+extern const struct entry peer_port_entries[];
+extern const struct dir_ops peer_dir, peer_ports_dir;
+extern const struct file_ops peer_text_ops, peer_port_text_ops, peer_counter_ops;
+int peer_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
+struct path peer_up(struct ibfs *ibfs, struct path dir);
+ssize_t peer_ready(struct fs_req *req, struct path path);
+ssize_t peer_ports_ready(struct fs_req *req, struct path path);
+void peer_device_gone(const struct ibfs_device *dev);
+void peers_exit(struct ibfs *ibfs);
 /* ipoibdir.c */
 extern const struct entry ipoibs_entries[], ipoib_entries[];
 extern const struct dir_ops ipoibs_dir, ipoib_stats_dir;

@@ -172,6 +172,7 @@ void fs_device_removed(struct ibfs_device *dev)
 	uverbs_device_gone(dev);
 	pcap_device_gone(dev);
 	objs_device_gone(dev);
+	peer_device_gone(dev);
 	put_numbers(dev);
 	free(dev->ports);
 	dev->ports = NULL;

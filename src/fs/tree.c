@@ -13,6 +13,7 @@
 
 enum {
 	D755 = S_IFDIR | 0755,
+	D555 = S_IFDIR | 0555,
 	F444 = S_IFREG | 0444,
 	F644 = S_IFREG | 0644,
 	F600 = S_IFREG | 0600,
@@ -65,6 +66,22 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_COUNTER] = { F644, 0, DEV_PORT | BY_SUB, FS_CACHE, .ops = &counter_ops },
 	[KIND_HW_COUNTERS] = { D755, KIND_PORT, DEV_PORT, FS_CACHE, .dir = &hw_counters_dir },
 	[KIND_HW_COUNTER] = { F444, 0, DEV_PORT | BY_SUB, FS_CACHE, .ops = &hw_counter_ops },
+
+	/* the far node */
+	[KIND_PEER] = { D555, KIND_PEER_PORT, BY_DEV | BY_IDX, FS_ASKS, .dir = &peer_dir,
+			.getattr = peer_getattr, .ready = peer_ready, .up = peer_up },
+	[KIND_PEER_TEXT] = { F444, 0, BY_DEV | BY_IDX | BY_SUB, 0, .ops = &peer_text_ops,
+			     .getattr = peer_getattr },
+	[KIND_PEER_PORTS] = { D555, KIND_PEER, BY_DEV | BY_IDX, FS_ASKS, .dir = &peer_ports_dir,
+			      .getattr = peer_getattr, .ready = peer_ports_ready, .up = peer_up },
+	[KIND_PEER_PORT] = { D555, KIND_PEER_PORTS, BY_DEV | BY_IDX, 0, peer_port_entries,
+			     .getattr = peer_getattr, .up = peer_up },
+	[KIND_PEER_PORT_TEXT] = { F444, 0, BY_DEV | BY_IDX | BY_SUB, 0,
+				  .ops = &peer_port_text_ops, .getattr = peer_getattr },
+	[KIND_PEER_COUNTERS] = { D555, KIND_PEER_PORT, BY_DEV | BY_IDX, 0, .dir = &counters_dir,
+				 .getattr = peer_getattr, .up = peer_up },
+	[KIND_PEER_COUNTER] = { F644, 0, BY_DEV | BY_IDX | BY_SUB, 0, .ops = &peer_counter_ops,
+				.getattr = peer_getattr },
 
 	/* IP interfaces */
 	[KIND_IPOIBS] = { D755, KIND_PORT, DEV_PORT, FS_CACHE, ipoibs_entries, &ipoibs_dir },
@@ -235,8 +252,17 @@ unsigned int fs_flags(struct path path)
 {
 	unsigned int flags = kinds[path.kind].flags;
 
-	flags &= FS_CACHE | FS_FRESH | FS_PROCESS | FS_ACTS;
+	flags &= FS_CACHE | FS_FRESH | FS_PROCESS | FS_ACTS | FS_ASKS;
 	return path.kind == KIND_OBJ_FILE && obj_is_ring(path) ? flags | FS_PROCESS : flags;
+}
+
+ssize_t fs_ready(struct fs_req *req, struct path dir)
+{
+	int ret = path_check(req->ibfs, dir);
+
+	req->file = NULL;
+	req->cancel = NULL;
+	return !ret && kinds[dir.kind].ready ? kinds[dir.kind].ready(req, dir) : ret;
 }
 
 mode_t fs_type(struct path path)
@@ -250,6 +276,8 @@ static struct path parent_path(struct ibfs *ibfs, struct path dir)
 	struct path up = { .kind = kinds[dir.kind].parent };
 	unsigned int by;
 
+	if (kinds[dir.kind].up)
+		return kinds[dir.kind].up(ibfs, dir);
 	/* What is in a node's directory is the same in switches/ and nodes/. */
 	if (up.kind == KIND_NODE && ibfs->fabric->nodes[dir.idx]->sw)
 		up.kind = KIND_SWITCH;

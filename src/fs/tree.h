@@ -30,6 +30,9 @@ enum kind {
 	KIND_IPOIB_FRAME, KIND_IPOIB_EVENTS, KIND_IPOIB_STATS, KIND_IPOIB_STAT,
 	KIND_GID_ATTRS, KIND_GID_TYPES, KIND_GID_TYPE, KIND_GID_NDEVS, KIND_GID_NDEV,
 	KIND_COUNTERS, KIND_COUNTER, KIND_HW_COUNTERS, KIND_HW_COUNTER,
+	/* the far node */
+	KIND_PEER, KIND_PEER_TEXT, KIND_PEER_PORTS, KIND_PEER_PORT, KIND_PEER_PORT_TEXT,
+	KIND_PEER_COUNTERS, KIND_PEER_COUNTER,
 	/* verbs' objects: pd/, pd/NAME/, ... */
 	KIND_OBJS, KIND_OBJ, KIND_OBJ_FILE, KIND_OBJ_CLONE,
 	/* fabric/ */
@@ -100,6 +103,10 @@ struct kind_row {
 	/* Instead of the table of overrides; permission was checked. NULL: see ROW_CHMOD. */
 	int (*setattr)(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
 		       const struct stat *st, unsigned int mask);
+	/* See fs_ready(), for a directory with FS_ASKS. */
+	ssize_t (*ready)(struct fs_req *req, struct path path);
+	/* The directory of a directory, where its numbers don't tell. */
+	struct path (*up)(struct ibfs *ibfs, struct path dir);
 };
 enum {
 	ROW_LONG	= 1 << 6,	/* of no certain size: 0, as in /proc, so that tail(1) reads on */
@@ -114,6 +121,7 @@ struct override;
 struct mad;
 struct node;
 struct pcap;
+struct peers;
 
 /* fs' part of the daemon. */
 struct fs {
@@ -145,6 +153,7 @@ struct fs {
 	struct mad *mads;		/* by number, which begins at 1 */
 	unsigned int next_mad;
 	struct pcap *pcaps;		/* captures that run */
+	struct peers *peers;		/* far nodes, peer.h; NULL: none was looked at */
 	uint64_t pcap_dropped;		/* packets that found no room */
 	struct objs *objs;		/* verbs' objects, obj.h */
 };
