@@ -50,9 +50,9 @@ host() { local n=$1; shift; ip netns exec "$ns$n" "$@"; }
 # give IFNAME N NAME ADDRESS MTU
 give()
 {
-	ip link set "$1" netns "$ns$2" name "$3" &&
-		ip -n "$ns$2" addr add "$4/24" dev "$3" &&
-		ip -n "$ns$2" link set "$3" mtu "$5" up || fail "no interface $1"
+	ip link set "$1" netns "$ns$2" name "$3" || fail "no interface $1"
+	ip -n "$ns$2" addr add "$4/24" dev "$3"
+	ip -n "$ns$2" link set "$3" mtu "$5" up
 }
 
 start()
@@ -130,7 +130,7 @@ for _ in $(seq $rounds); do
 	best ud "$(tcp 10.71.0.2)" max
 	ctl "offload on"
 	ctl "linkmode cm"
-	until_true host 1 ping -c 1 -W 1 -s 60000 -M do 10.71.0.2
+	until_true host 1 ping -c 1 -W 1 -s 60000 -M "do" 10.71.0.2
 done
 ratio "TCP, Mbit/s: connected mode / plain TUN pair" "$cm" "$pair" min 0.5
 ratio "TCP, Mbit/s: connected / datagrams, no offload" "$cm" "$ud" min 2

@@ -399,6 +399,9 @@ void static_subnet_refresh(struct fabric *fabric);
 int static_mcast_attach(struct fabric *fabric, struct port *port, const uint8_t mgid[16]);
 int static_mcast_detach(struct fabric *fabric, struct port *port, const uint8_t mgid[16]);
 int static_mcast_mlid(struct fabric *fabric, const uint8_t mgid[16]);
+/* Each group that there is; fn may attach. */
+void static_mcast_each(struct fabric *fabric, void (*fn)(void *ctx, const uint8_t mgid[16]),
+		       void *ctx);
 /* Forget the ports of a node that goes; forget all groups. For node_remove() and fabric_free(). */
 void static_node_gone(struct node *node);
 void static_exit(struct fabric *fabric);

@@ -352,3 +352,12 @@ void static_exit(struct fabric *fabric)
 	HASH_ITER(hh, fabric->groups, group, next)
 		free_group(fabric, group);
 }
+
+void static_mcast_each(struct fabric *fabric, void (*fn)(void *ctx, const uint8_t mgid[16]),
+		       void *ctx)
+{
+	struct static_group *group, *next;
+
+	HASH_ITER(hh, fabric->groups, group, next)
+		fn(ctx, group->mgid);
+}

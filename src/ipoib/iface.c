@@ -246,6 +246,7 @@ void ipoib_set_up(struct ipoib *ip, bool up)
 	host_announce(ip);
 	if (ip->host.up)
 		igmp_query(ip);
+	promisc_tick(ip);
 }
 
 /* The port is as it is now: the QP follows its P_Key table, the groups its state. */
@@ -319,6 +320,7 @@ static void tick(struct ev_loop *loop, ev_timer *timer, int revents)
 	neigh_tick(ip);
 	peers_tick(ip);
 	conns_tick(ip);
+	promisc_tick(ip);
 }
 
 static int check_create(struct ipoib *ip, uint16_t pkey, unsigned int *index)
@@ -420,8 +422,6 @@ int ipoib_set_offload(struct ipoib *ip, bool on)
 
 int ipoib_set_promisc(struct ipoib *ip, bool on)
 {
-	ip->promisc = on;
-	if (!on)
-		mcast_promisc_off(ip);
+	promisc_set(ip, on);
 	return 0;
 }

@@ -6,7 +6,8 @@
  *  tun.c host.c	the TUN device; the host's addresses, told by rtnetlink
  *  ud.c rx.c tx.c	the datagram QP; what came in, what goes out
  *  sa.c sa_static.c	joins and paths, by the SA or by the static subnet
- *  mcast.c igmp.c	multicast groups; which ones the host is in
+ *  mcast.c promisc.c igmp.c
+ *		multicast groups; all of the fabric's; which ones the host is in
  *  neigh.c arp.c nd.c	neighbours, and how they are found
  *  peer.c	paths to neighbours' ports
  *  conn.c cm.c	connected mode: queue pairs, and how they are connected
@@ -77,8 +78,9 @@ struct ipoib_route {
 struct sa_query {
 	struct sa_query *prev, *next;
 	uint32_t tid;			/* 0: idle */
-	bool is_path;			/* else a join */
-	/* err: 0, -ETIMEDOUT, -ENODEV, or the SA's status (positive). record: 200 bytes. */
+	enum { SA_JOIN, SA_PATH, SA_GROUPS } kind;
+	size_t stride, size;		/* of the answer's records: from each to the next, in all */
+	/* err: 0, -ETIMEDOUT, -ENODEV, or the SA's status (positive). record: 200 bytes, or size. */
 	void (*done)(struct sa_query *q, int err, const void *record);
 	void *owner;
 };
@@ -123,11 +125,14 @@ struct ipoib_group {
 	struct ipoib *ip;
 	bool broadcast;
 	bool host;			/* the host is a member (broadcast: always) */
-	bool promisc;			/* joined only to listen */
+	bool promisc;			/* wanted only to listen */
+	bool late;			/* it came while we listened already */
+	ev_tstamp listed;		/* when the SA had it last */
 	bool full;			/* joined as a full member; else to send only */
 	bool attached;			/* the QP is */
 	bool create;			/* the join in flight may create it */
 	bool rejoin;			/* was joined before the port went down */
+	uint8_t joined_as;		/* JOIN_* */
 	enum ipoib_group_state state;
 	ev_tstamp next, delay;		/* when to try again, seconds to wait then */
 	ev_tstamp joined, used;
@@ -211,6 +216,11 @@ struct ipoib {
 
 	struct ipoib_group *groups;	/* by MGID */
 	struct ipoib_group *bcast;	/* one of them */
+	struct {
+		struct sa_query query;
+		ev_tstamp next;
+		bool listed, failed;	/* a list came; none came, and it was told */
+	} listen;			/* of promiscuous mode */
 	struct ipoib_neigh *neighs;
 	struct ipoib_peer *peers;
 	struct ipoib_listener *listeners;
@@ -289,6 +299,8 @@ void sa_close(struct ipoib *ip);		/* what is asked ends unanswered */
 int sa_join(struct ipoib *ip, struct ipoib_group *group);	/* < 0: not asked; who asks tries again */
 void sa_leave(struct ipoib *ip, const struct ipoib_group *group);
 int sa_path(struct ipoib *ip, struct ipoib_peer *peer);
+int sa_describe(struct ipoib *ip, struct ipoib_group *group);	/* mcast_described() follows */
+int sa_groups(struct ipoib *ip, struct sa_query *q);	/* of the partition: promisc_groups() */
 void sa_cancel(struct ipoib *ip, struct sa_query *q);
 
 /* mcast.c */
@@ -302,8 +314,16 @@ void mcast_send(struct ipoib *ip, const union ibv_gid *mgid, struct ipoib_tx *tx
 void mcast_joined(struct ipoib_group *group, int err);	/* sa.c: the join ended; route is set */
 void mcast_port(struct ipoib *ip, bool down);	/* join all anew, or wait for the port */
 void mcast_tick(struct ipoib *ip);
-void mcast_promisc(struct ipoib *ip, const union ibv_gid *mgid);
-void mcast_promisc_off(struct ipoib *ip);
+/* Listen to it, too. late: it wasn't there when listening began. */
+void mcast_promisc(struct ipoib *ip, const union ibv_gid *mgid, bool late);
+/* Those that were listed before then aren't listened to any more. */
+void mcast_promisc_until(struct ipoib *ip, ev_tstamp then);
+void mcast_described(struct ipoib_group *group, const struct ipoib_route *route, int err);
+
+/* promisc.c */
+void promisc_set(struct ipoib *ip, bool on);
+void promisc_tick(struct ipoib *ip);
+void promisc_groups(struct ipoib *ip, int err, const void *records, size_t stride, size_t size);
 
 /* igmp.c: a packet that the host sends: is it about its groups? */
 void igmp_watch4(struct ipoib *ip, const uint8_t *packet, size_t len);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ipoib/ipoib.h"
+#include "ipoib/sa.h"
 
 #define MCAST_QPN	0xffffffU
 #define DELAY_MAX	16.0
@@ -123,26 +123,34 @@ static void group_text(const struct ipoib_group *group, char text[INET6_ADDRSTRL
 	inet_ntop(AF_INET6, group->mgid.raw, text, INET6_ADDRSTRLEN);
 }
 
-static void join_failed(struct ipoib_group *group, int err)
+/* Told once, not with each further try. */
+static void failure_notice(struct ipoib_group *group)
 {
 	struct ipoib *ip = group->ip;
 	char text[INET6_ADDRSTRLEN];
 
 	group_text(group, text);
-	if (err > 0 && group->broadcast && !group->create) {
-		group->create = true;
-		group->state = GROUP_IDLE;
-		group_join(group);
+	if (group->delay > 1)
 		return;
-	}
-	if (err > 0 && group->broadcast && group->delay <= 1)
+	if (group->broadcast)
 		ipoib_notice(ip, "broadcast_absent", "IPoIB broadcast group absent");
-	if (err > 0 && group->rejoin && !group->promisc)
+	if (group->rejoin && !group->promisc)
 		ipoib_notice(ip, "rejoin_failed", "Failure on port up to rejoin multicast gid %s",
 			     text);
-	if (err > 0 && group->promisc)
-		ipoib_notice(ip, "promisc_missed",
-			     "IBA promiscuous mode missed multicast group %s", text);
+	if (group->promisc && !group->host)
+		ipoib_notice(ip, "promisc_missed", "IBA promiscuous mode missed %s %s",
+			     group->late ? "new multicast gid" : "multicast group", text);
+}
+
+static void join_failed(struct ipoib_group *group, int err)
+{
+	struct ipoib *ip = group->ip;
+
+	/* Is it not there, or is it only not for this port? */
+	if (err > 0 && group->broadcast && !group->create && !sa_describe(ip, group))
+		return;
+	if (err > 0)
+		failure_notice(group);
 	group->rejoin = false;
 	group->create = false;
 	group_retry(group);
@@ -155,18 +163,38 @@ static void join_failed(struct ipoib_group *group, int err)
 	}
 }
 
-/* The MTU of the group is that of the whole IP subnet; RFC 4391 section 5. */
-static bool broadcast_fits(struct ipoib *ip, const struct ipoib_group *group)
+static unsigned int route_mtu(const struct ipoib_route *route)
 {
-	unsigned int mtu = group->route.mtu ? group->route.mtu : IBV_MTU_2048;
+	return route->mtu ? route->mtu : IBV_MTU_2048;
+}
 
-	if (mtu <= ip->attr.max_mtu && mtu <= IBV_MTU_4096) {
-		ip->mcast_mtu = (128U << mtu) - IPOIB_HEADER;
+/* The MTU of the group is that of the whole IP subnet; RFC 4391 section 5. */
+static bool broadcast_fits(struct ipoib_group *group, const struct ipoib_route *route)
+{
+	struct ipoib *ip = group->ip;
+
+	if (route_mtu(route) <= ip->attr.max_mtu && route_mtu(route) <= IBV_MTU_4096)
 		return true;
-	}
-	ipoib_notice(ip, "broadcast_mtu", "IPoIB broadcast group MTU %u greater than port's "
-		     "maximum MTU %u", 128U << mtu, 128U << ip->attr.max_mtu);
+	if (group->delay <= 1)
+		ipoib_notice(ip, "broadcast_mtu", "IPoIB broadcast group MTU %u greater than "
+			     "port's maximum MTU %u", 128U << (route_mtu(route) & 15),
+			     128U << ip->attr.max_mtu);
 	return false;
+}
+
+/* The broadcast group that wouldn't have us: if it isn't there, make it. */
+void mcast_described(struct ipoib_group *group, const struct ipoib_route *route, int err)
+{
+	if (err <= 0) {
+		if (!err && broadcast_fits(group, route))
+			failure_notice(group);
+		group->rejoin = false;
+		group_retry(group);
+		return;
+	}
+	group->create = true;
+	group->state = GROUP_IDLE;
+	group_join(group);
 }
 
 static void join_waiting(struct ipoib *ip)
@@ -193,12 +221,18 @@ void mcast_joined(struct ipoib_group *group, int err)
 	struct ipoib *ip = group->ip;
 	struct ibfs_ah *ah;
 
-	if (err || (group->broadcast && !broadcast_fits(ip, group))) {
+	if (!err && group->broadcast && !broadcast_fits(group, &group->route)) {
+		group_retry(group);
+		return;
+	}
+	if (err) {
 		join_failed(group, err);
 		return;
 	}
-	if (group->broadcast)
+	if (group->broadcast) {
+		ip->mcast_mtu = (128U << route_mtu(&group->route)) - IPOIB_HEADER;
 		ud_set_qkey(ip, group->qkey);
+	}
 	if (group->full && !group->attached)
 		group->attached = !ip->ops->attach_mcast(ip->qp, &group->mgid, group->route.lid);
 	ah = ud_ah(ip, &group->mgid, &group->route, true);
@@ -250,6 +284,20 @@ void mcast_close(struct ipoib *ip)
 	ip->bcast = NULL;
 }
 
+/* What it is to be a member of the group has changed. */
+static void group_change(struct ipoib_group *group)
+{
+	struct ipoib *ip = group->ip;
+
+	if (group->state == GROUP_JOINED && group->joined_as != sa_join_state(group))
+		sa_leave(ip, group);
+	group->full = true;
+	sa_cancel(ip, &group->query);
+	group->state = GROUP_IDLE;
+	group->delay = 1;
+	group_join(group);
+}
+
 void mcast_host(struct ipoib *ip, const union ibv_gid *mgid, bool member)
 {
 	struct ipoib_group *group = member ? group_get(ip, mgid) : group_find(ip, mgid);
@@ -257,36 +305,33 @@ void mcast_host(struct ipoib *ip, const union ibv_gid *mgid, bool member)
 	if (!group || group->broadcast || group->host == member)
 		return;
 	group->host = member;
-	if (!member && !group->promisc) {
+	if (!member && !group->promisc)
 		group_free(group);
-		return;
-	}
-	if (!member || group->full)
-		return;
-	group->full = true;
-	sa_cancel(ip, &group->query);
-	group->state = GROUP_IDLE;
-	group_join(group);
+	else
+		group_change(group);
 }
 
-void mcast_promisc(struct ipoib *ip, const union ibv_gid *mgid)
+void mcast_promisc(struct ipoib *ip, const union ibv_gid *mgid, bool late)
 {
 	struct ipoib_group *group = group_get(ip, mgid);
 
-	if (!group || group->full)
+	if (!group)
 		return;
-	group->promisc = group->full = true;
-	sa_cancel(ip, &group->query);
-	group->state = GROUP_IDLE;
-	group_join(group);
+	group->listed = ipoib_now(ip);
+	if (group->promisc || group->broadcast)
+		return;
+	group->promisc = true;
+	group->late = late;
+	if (!group->host)
+		group_change(group);
 }
 
-void mcast_promisc_off(struct ipoib *ip)
+void mcast_promisc_until(struct ipoib *ip, ev_tstamp then)
 {
 	struct ipoib_group *group, *tmp;
 
 	HASH_ITER(hh, ip->groups, group, tmp) {
-		if (!group->promisc)
+		if (!group->promisc || group->listed >= then)
 			continue;
 		group->promisc = false;
 		if (!group->host)

@@ -17,6 +17,7 @@
 #define SA_TIMEOUT_MS	1000
 #define SA_QKEY		0x80010000U
 #define MAD_LEN		256
+#define METHOD_GET_TABLE 0x12
 
 static struct sa_query *query_take(struct ipoib *ip, uint32_t tid)
 {
@@ -40,13 +41,20 @@ static void sa_recv(void *client, struct mad_agent *agent, int status, const str
 
 	(void)agent;
 	(void)addr;
-	if (len < sizeof(struct umad_hdr) || (!status && len < MAD_LEN))
+	/* A table comes whole, as long as it is. */
+	if (len < sizeof(struct umad_hdr) || (!status && len < offsetof(struct umad_sa_packet, data)))
 		return;
 	q = query_take(ip, be64toh(sa->mad_hdr.tid) & UINT32_MAX);
 	if (!q)
 		return;
 	if (!err)
 		err = be16toh(sa->mad_hdr.status);
+	if (!err && q->kind != SA_GROUPS && len < MAD_LEN)
+		err = -EPROTO;
+	if (!err) {
+		q->stride = be16toh(sa->attr_offset) * 8U;
+		q->size = len - offsetof(struct umad_sa_packet, data);
+	}
 	q->done(q, err, err ? NULL : sa->data);
 }
 
@@ -137,6 +145,24 @@ static void join_done(struct sa_query *q, int err, const void *record)
 	mcast_joined(group, err);
 }
 
+uint8_t sa_join_state(const struct ipoib_group *group)
+{
+	if (group->host)
+		return JOIN_FULL;
+	return group->promisc ? JOIN_NON_MEMBER : JOIN_SEND_ONLY;
+}
+
+/* The best that a port with this width and speed, and any slower one up to 10 Gbit/s, has. */
+static uint8_t port_rate(const struct ibv_port_attr *attr)
+{
+	unsigned int lanes = attr->active_width == 1 ? 1 : 4, speed = attr->active_speed;
+	unsigned int mbps = lanes * (speed == 1 ? 2500 : speed == 2 ? 5000 : 10000);
+
+	if (mbps >= 10000)
+		return IBV_RATE_10_GBPS;
+	return mbps >= 5000 ? IBV_RATE_5_GBPS : IBV_RATE_2_5_GBPS;
+}
+
 /* What a group that doesn't exist shall be like: as the broadcast group. RFC 4391 section 5. */
 static uint64_t join_create(const struct ipoib *ip, const struct ipoib_group *group,
 			    struct mcmember *mcm)
@@ -147,7 +173,7 @@ static uint64_t join_create(const struct ipoib *ip, const struct ipoib_group *gr
 
 	mcm->qkey = htonl(first ? IPOIB_DEFAULT_QKEY : like->qkey);
 	mcm->mtu = SA_EXACTLY | (first ? ip->attr.active_mtu : r->mtu);
-	mcm->rate = SA_EXACTLY | (first ? IBV_RATE_10_GBPS : r->rate);
+	mcm->rate = SA_EXACTLY | (first ? port_rate(&ip->attr) : r->rate);
 	mcm->tclass = first ? 0 : r->traffic_class;
 	mcm->sl_flow_hop = first ? 0 : htonl((uint32_t)r->sl << 28 | r->flow_label << 8 |
 					     r->hop_limit);
@@ -158,12 +184,14 @@ static uint64_t join_create(const struct ipoib *ip, const struct ipoib_group *gr
 int sa_join(struct ipoib *ip, struct ipoib_group *group)
 {
 	struct mcmember mcm = {
-		.pkey = htons(ip->pkey), .scope_join = group->full ? JOIN_FULL : JOIN_SEND_ONLY,
+		.pkey = htons(ip->pkey), .scope_join = sa_join_state(group),
 	};
 	uint64_t mask = MCM_MGID | MCM_PORT_GID | MCM_PKEY | MCM_JOIN;
 
 	group->query.done = join_done;
 	group->query.owner = group;
+	group->query.kind = SA_JOIN;
+	group->joined_as = mcm.scope_join;
 	if (ip->static_subnet) {
 		sa_static_join(ip, group);
 		return 0;
@@ -173,6 +201,47 @@ int sa_join(struct ipoib *ip, struct ipoib_group *group)
 	if (group->create)
 		mask |= join_create(ip, group, &mcm);
 	return sa_ask(ip, &group->query, UMAD_METHOD_SET, UMAD_SA_ATTR_MCMEMBER_REC, mask, &mcm,
+		      sizeof(mcm));
+}
+
+static void describe_done(struct sa_query *q, int err, const void *record)
+{
+	struct ipoib_group *group = q->owner;
+	struct ipoib_route route = { 0 };
+
+	if (!err)
+		route_from_mcmember(&route, record);
+	mcast_described(group, &route, err);
+}
+
+int sa_describe(struct ipoib *ip, struct ipoib_group *group)
+{
+	struct mcmember mcm = { 0 };
+
+	memcpy(mcm.mgid, group->mgid.raw, 16);
+	group->query.done = describe_done;
+	group->query.owner = group;
+	return sa_ask(ip, &group->query, UMAD_METHOD_GET, UMAD_SA_ATTR_MCMEMBER_REC, MCM_MGID, &mcm,
+		      sizeof(mcm));
+}
+
+static void groups_done(struct sa_query *q, int err, const void *records)
+{
+	promisc_groups(q->owner, err, records, q->stride, q->size);
+}
+
+int sa_groups(struct ipoib *ip, struct sa_query *q)
+{
+	struct mcmember mcm = { .pkey = htons(ip->pkey) };
+
+	q->done = groups_done;
+	q->owner = ip;
+	q->kind = SA_GROUPS;
+	if (ip->static_subnet) {
+		sa_static_groups(ip, q);
+		return 0;
+	}
+	return sa_ask(ip, q, METHOD_GET_TABLE, UMAD_SA_ATTR_MCMEMBER_REC, MCM_PKEY, &mcm,
 		      sizeof(mcm));
 }
 
@@ -186,7 +255,7 @@ static void nothing_done(struct sa_query *q, int err, const void *record)
 /* Not waited for: at worst the SA keeps a member that hears nothing. */
 void sa_leave(struct ipoib *ip, const struct ipoib_group *group)
 {
-	struct mcmember mcm = { .scope_join = group->full ? JOIN_FULL : JOIN_SEND_ONLY };
+	struct mcmember mcm = { .scope_join = group->joined_as };
 	struct sa_query once = { .done = nothing_done };
 
 	if (ip->static_subnet || !ip->active)
@@ -220,7 +289,7 @@ int sa_path(struct ipoib *ip, struct ipoib_peer *peer)
 
 	peer->query.done = path_done;
 	peer->query.owner = peer;
-	peer->query.is_path = true;
+	peer->query.kind = SA_PATH;
 	if (ip->static_subnet) {
 		sa_static_path(ip, peer);
 		return 0;

@@ -35,7 +35,7 @@ enum {
 	MCM_RATE = 1 << 9, MCM_SL = 1 << 12, MCM_FLOW = 1 << 13, MCM_HOP = 1 << 14,
 	MCM_JOIN = 1 << 16,
 };
-enum { JOIN_FULL = 1, JOIN_SEND_ONLY = 4 };
+enum { JOIN_FULL = 1, JOIN_NON_MEMBER = 2, JOIN_SEND_ONLY = 4 };
 
 struct path_rec {
 	__be64 service_id;
@@ -56,11 +56,14 @@ enum {
 	PATH_PKEY = 1 << 13,
 };
 
+/* What is to be a member of the group: JOIN_*. */
+uint8_t sa_join_state(const struct ipoib_group *group);
 /* A question on its way: err < 0: it could not be sent. */
 int sa_ask(struct ipoib *ip, struct sa_query *q, uint8_t method, uint16_t attr,
 	   uint64_t comp_mask, const void *record, size_t len);
 /* sa_static.c: the same, answered from the static subnet by ip->sa_task. */
 void sa_static_join(struct ipoib *ip, struct ipoib_group *group);
 void sa_static_path(struct ipoib *ip, struct ipoib_peer *peer);
+void sa_static_groups(struct ipoib *ip, struct sa_query *q);
 
 #endif

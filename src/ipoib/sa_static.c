@@ -62,6 +62,29 @@ static int find_group(const struct ipoib *ip, struct mcmember *mcm, const struct
 	return 0;
 }
 
+struct groups_answer {
+	struct ipoib *ip;
+	struct sa_query *q;
+};
+
+/* One record at a time, which the SA sends in one piece. */
+static void tell_group(void *ctx, const uint8_t mgid[16])
+{
+	const struct groups_answer *answer = ctx;
+	struct mcmember mcm = { 0 };
+
+	memcpy(mcm.mgid, mgid, 16);
+	answer->q->stride = answer->q->size = sizeof(mcm);
+	answer->q->done(answer->q, 0, &mcm);
+}
+
+static void find_groups(struct ipoib *ip, struct sa_query *q)
+{
+	struct groups_answer answer = { ip, q };
+
+	static_mcast_each(ip->ibfs->fabric, tell_group, &answer);
+}
+
 static void run(struct task *task)
 {
 	struct ipoib *ip = (struct ipoib *)((char *)task - offsetof(struct ipoib, sa_task));
@@ -74,8 +97,13 @@ static void run(struct task *task)
 	while (ip->static_subnet && (q = ip->queries) != NULL) {
 		int err;
 
+		if (q->kind == SA_GROUPS) {
+			sa_cancel(ip, q);
+			find_groups(ip, q);
+			continue;
+		}
 		memset(&record, 0, sizeof(record));
-		if (q->is_path)
+		if (q->kind == SA_PATH)
 			err = find_path(ip, &record.path, q->owner);
 		else
 			err = find_group(ip, &record.mcm, q->owner);
@@ -91,6 +119,12 @@ void sa_static_join(struct ipoib *ip, struct ipoib_group *group)
 	if (group->full && !group->attached)
 		group->attached = !ip->ops->attach_mcast(ip->qp, &group->mgid, 0);
 	answer(ip, &group->query);
+}
+
+void sa_static_groups(struct ipoib *ip, struct sa_query *q)
+{
+	ip->sa_task.fn = run;
+	answer(ip, q);
 }
 
 void sa_static_path(struct ipoib *ip, struct ipoib_peer *peer)
