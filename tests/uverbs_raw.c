@@ -362,6 +362,37 @@ static void test_handles(void)
 	close(q.fd);
 }
 
+/* Two files share a domain by an inode: neither can close it while it has something in it. */
+static void test_domains(void)
+{
+	struct { struct ib_uverbs_create_srq_resp core; struct rxe_create_srq_resp drv; } srq_resp;
+	struct ib_uverbs_create_xsrq srq = { .srq_type = IB_UVERBS_SRQT_XRC, .max_wr = 4, .max_sge = 1 };
+	struct ib_uverbs_open_xrcd_resp resp;
+	struct ib_uverbs_open_xrcd open = { .oflags = O_CREAT };
+	struct ib_uverbs_destroy_srq_resp destroy_resp;
+	struct ib_uverbs_destroy_srq destroy;
+	struct ib_uverbs_close_xrcd shut;
+	struct qp q = { .fd = open_context("rxe0/uverbs") };
+	int other = open_context("rxe0/uverbs"), inode = memfd_create("domain", MFD_CLOEXEC);
+
+	make_qp(&q, -1);
+	open.fd = (uint32_t)inode;
+	CHECK(CALL(other, OPEN_XRCD, open, resp) == 0);
+	open.oflags = 0;
+	CHECK(CALL(q.fd, OPEN_XRCD, open, resp) == 0);
+	srq.pd_handle = q.pd;
+	srq.cq_handle = q.cq;
+	srq.xrcd_handle = shut.xrcd_handle = resp.xrcd_handle;
+	CHECK(CALL(q.fd, CREATE_XSRQ, srq, srq_resp) == 0);
+	CHECK(TELL(q.fd, CLOSE_XRCD, shut) == -EBUSY);
+	close(other);
+	destroy.srq_handle = srq_resp.core.srq_handle;
+	CHECK(CALL(q.fd, DESTROY_SRQ, destroy, destroy_resp) == 0);
+	CHECK(TELL(q.fd, CLOSE_XRCD, shut) == 0);
+	close(inode);
+	close(q.fd);
+}
+
 static void test_regions(void)
 {
 	uint8_t *rw = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -443,6 +474,7 @@ int main(int argc, char **argv)
 	mnt = argv[1];
 	test_headers();
 	test_handles();
+	test_domains();
 	test_regions();
 	test_data();
 	test_events();

@@ -119,6 +119,8 @@ struct uobj {
 	struct uv_group *groups;	/* QP */
 	struct uv_pin *pin;		/* MR */
 	uint64_t pinned;
+	struct uobj *domain;		/* QP, SRQ: the XRC domain it was made in; NULL: none */
+	unsigned int users;		/* XRC domain: what names it so */
 };
 
 struct uobj *uobj_new(struct uverbs_file *uf, enum uobj_type type);
@@ -126,6 +128,8 @@ struct uobj *uobj_new(struct uverbs_file *uf, enum uobj_type type);
 int uobj_set_events(struct uobj *obj, const struct uv_cmd *cmd);
 struct uobj *uobj_get(const struct uverbs_file *uf, uint32_t handle, enum uobj_type type);
 bool uobj_exists(const struct uverbs_file *uf, uint32_t handle);	/* of any type */
+/* It is of an XRC domain's, which can't be closed before it; NULL: of none. */
+void uobj_set_domain(struct uobj *obj, struct uobj *xrcd);
 /* Its destruction: 0, or -EBUSY and it stays. */
 int uobj_destroy(struct uobj *obj);
 /* Forget it, when its object was never made. */

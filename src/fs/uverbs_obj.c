@@ -95,6 +95,13 @@ int uobj_set_events(struct uobj *obj, const struct uv_cmd *cmd)
 	return 0;
 }
 
+void uobj_set_domain(struct uobj *obj, struct uobj *xrcd)
+{
+	obj->domain = xrcd;
+	if (xrcd)
+		xrcd->users++;
+}
+
 static void leave_events(struct uv_events *events, const struct uobj *obj)
 {
 	if (!events)
@@ -110,6 +117,8 @@ void uobj_free(struct uobj *obj)
 	obj->uf->objs[obj->handle] = NULL;
 	leave_events(obj->async, obj);
 	leave_events(obj->channel, obj);
+	if (obj->domain)
+		obj->domain->users--;
 	if (obj->pin)
 		uv_unpin(obj->uf->file->ibfs->fs, obj->pin, obj->pinned);
 	DL_FOREACH_SAFE(obj->groups, group, tmp)
@@ -137,6 +146,8 @@ static int destroy_object(struct uobj *obj)
 	case UOBJ_MR:
 		return verbs->dereg_mr(obj->mr);
 	case UOBJ_XRCD:
+		if (obj->users)
+			return -EBUSY;
 		if (obj->xrcd->refs == 1 && verbs->dealloc_xrcd(obj->xrcd->xrcd))
 			return -EBUSY;
 		uv_xrcd_put(obj->uf->file->ibfs->fs, obj->xrcd);

@@ -153,6 +153,8 @@ static int create(struct uv_cmd *cmd, const struct ib_uverbs_ex_create_qp *req,
 	if (!obj)
 		return -ENOMEM;
 	obj->user_handle = req->user_handle;
+	if (init.xrcd)
+		uobj_set_domain(obj, uobj_get(cmd->uf, req->pd_handle, UOBJ_XRCD));
 	err = uobj_set_events(obj, cmd);
 	if (!err)
 		err = make(cmd, obj, &init);
@@ -221,6 +223,7 @@ int uv_open_qp(struct uv_cmd *cmd)
 	if (!obj)
 		return -ENOMEM;
 	obj->user_handle = req.user_handle;
+	uobj_set_domain(obj, xrcd);
 	err = uobj_set_events(obj, cmd);
 	if (!err)
 		err = verbs->open_qp(xrcd->xrcd->xrcd, req.qpn, &obj->client, &obj->qp);

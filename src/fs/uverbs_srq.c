@@ -73,6 +73,8 @@ static int create(struct uv_cmd *cmd, const struct ib_uverbs_create_xsrq *req)
 	if (!obj)
 		return -ENOMEM;
 	obj->user_handle = req->user_handle;
+	if (init.xrcd)
+		uobj_set_domain(obj, uobj_get(cmd->uf, req->xrcd_handle, UOBJ_XRCD));
 	err = uobj_set_events(obj, cmd);
 	if (!err)
 		err = make(cmd, obj, pd->pd, &init);
