@@ -12,6 +12,9 @@
 
 #include <ibfs/ibfs.h>
 
+enum { ROUNDS = 16 };
+static const ev_tstamp TURN_SECONDS = 50e-6;
+
 struct taskq {
 	struct ev_loop *loop;
 	struct task *head;
@@ -19,11 +22,16 @@ struct taskq {
 	struct ev_idle idle;
 };
 
+/* Tasks that go on have several rounds in a turn, while those are short: a turn costs too. */
 static void prepare_cb(struct ev_loop *loop, struct ev_prepare *w, int revents)
 {
+	ev_tstamp end = ev_time() + TURN_SECONDS;
+
 	(void)loop;
 	(void)revents;
-	taskq_run(w->data);
+	for (int i = 0; i < ROUNDS; i++)
+		if (!taskq_run(w->data) || ev_time() > end)
+			break;
 }
 
 static void idle_cb(struct ev_loop *loop, struct ev_idle *w, int revents)

@@ -94,9 +94,19 @@ static bool processor_spare(struct poller *p, uint64_t now, bool client_waits)
 	return p->running <= p->processors;
 }
 
-static void tell(struct ibfs_qp *qp, bool ring)
+static void tell(struct ibfs_qp *qp)
 {
-	ring_want_doorbell(&qp->req.ring, ring);
+	if (qp->req.ring.buf)
+		ring_want_doorbell(&qp->req.ring, !qp->polled && !qp->busy);
+}
+
+bool poll_busy(struct ibfs_qp *qp, bool busy)
+{
+	if (qp->busy == busy)
+		return false;
+	qp->busy = busy;
+	tell(qp);
+	return !busy;
 }
 
 /* Did the process produce since we looked last? What only waits for room doesn't count. */
@@ -129,13 +139,14 @@ static void remove_qp(struct poller *p, struct ibfs_qp *qp)
 	p->qps[qp->poll_slot] = last;
 	last->poll_slot = qp->poll_slot;
 	qp->polled = false;
-	tell(qp, true);
+	tell(qp);
 	if (!p->num)
 		polling_ends(p);
 }
 
 void poll_stop(struct ibfs_qp *qp)
 {
+	poll_busy(qp, false);
 	if (qp->polled)
 		remove_qp(qp->verbs->ibfs->poller, qp);
 }
@@ -254,7 +265,7 @@ void poll_rung(struct ibfs_qp *qp)
 	if (qp->polled || (!p->num && !polling_begins(p, now)) || !add_qp(p, qp))
 		return;
 	qp->polled = true;
-	tell(qp, false);
+	tell(qp);
 	ev_idle_start(p->ibfs->loop, &p->idle);
 	task_queue(p->ibfs->tasks, &p->task);
 }

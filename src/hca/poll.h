@@ -17,6 +17,11 @@ int poller_get(struct ibfs *ibfs);
 void poller_put(struct ibfs *ibfs);
 /* The QP's send ring was rung: look at it from now on, if there is a processor to spare. */
 void poll_rung(struct ibfs_qp *qp);
+/*
+ * The engine comes back to the QP's ring by itself, since it isn't through with
+ * it yet; or does no longer. True: it has to look once more, at what came since.
+ */
+bool poll_busy(struct ibfs_qp *qp, bool busy);
 /* Look no longer; before the ring goes. */
 void poll_stop(struct ibfs_qp *qp);
 

@@ -87,6 +87,8 @@ void qp_lost(struct ibfs_qp *qp)
 
 void qp_turn(struct ibfs_qp *qp)
 {
+	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
+		poll_busy(qp, false);
 	if (qp->state == IBV_QPS_ERR) {
 		qp_flush(qp);
 		return;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/poll.h"
 #include "hca/req.h"
 
 #define PSN_WINDOW (1U << 22)	/* PSNs that may be unanswered: half of what can be told apart */
@@ -705,7 +706,8 @@ static bool req_ask_ack(struct ibfs_qp *qp)
 	return true;
 }
 
-void req_run(struct ibfs_qp *qp)
+/* True: the budget was used up. */
+static bool req_turn(struct ibfs_qp *qp)
 {
 	struct requester *req = &qp->req;
 	uint32_t budget = VERBS_TURN_BYTES;
@@ -713,7 +715,7 @@ void req_run(struct ibfs_qp *qp)
 
 	for (int n = 0; n < VERBS_TURN_WRS && budget; n++) {
 		if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
-			return;
+			return false;
 		req->stalled = false;
 		step = req_step(qp, &budget);
 		if (step == STEP_STALL) {
@@ -722,7 +724,16 @@ void req_run(struct ibfs_qp *qp)
 				continue;
 		}
 		if (step != STEP_MORE)
-			return;
+			return false;
 	}
-	qp_kick(qp);
+	return true;
+}
+
+/* Until there is nothing more to do, the ring need not be rung. */
+void req_run(struct ibfs_qp *qp)
+{
+	bool more = req_turn(qp);
+
+	if (poll_busy(qp, more) || more)
+		qp_kick(qp);
 }

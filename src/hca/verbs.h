@@ -416,7 +416,7 @@ struct ibfs_qp {
 	unsigned int mcast;		/* groups it is attached to */
 	struct task task;
 	bool comm_est, last_wqe_told;
-	bool polled;			/* poll.c's, as are these: */
+	bool polled, busy;		/* poll.c's, as are these: */
 	unsigned int poll_slot;
 	uint32_t polled_index;
 	uint64_t polled_ns;		/* when a request was found, or it was rung */
