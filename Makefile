@@ -136,8 +136,8 @@ lint: $(TIDY)
 		--include=/usr/include/utlist.h --include=/usr/include/uthash.h \
 		--enable=warning,performance,portability -Iinclude -Isrc -D_GNU_SOURCE src
 	$(call say,SHCHK,scripts)
-	$(Q)shellcheck $(SCRIPTS)
-	$(Q)shellcheck --shell=bash --exclude=SC2030,SC2031,SC2034,SC2153,SC2154,SC2317 $(wildcard tests/*.bash tests/*.bats)
+	$(Q)shellcheck -x $(SCRIPTS)
+	$(Q)shellcheck --shell=bash --exclude=SC2030,SC2031,SC2034,SC2153,SC2154,SC2317 $(wildcard bench/*.bash tests/*.bash tests/*.bats)
 	$(call say,MANDOC,man)
 	$(Q)mandoc -T lint -W warning $(MANPAGES)
 

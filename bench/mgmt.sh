@@ -6,28 +6,9 @@
 #
 # usage: bench/mgmt.sh [NODES...]	of 1116 5166 13284 (all unless given)
 set -u
-cd "$(dirname "$0")/.." || exit 1
-build=$PWD/build
+# shellcheck source=bench/bench.bash
+. "$(dirname "$0")/bench.bash"
 preload=$(find /usr/lib -name libumad2sim.so 2>/dev/null | head -n 1)
-work=$(mktemp -d)
-mnt=$work/mnt
-mkdir "$mnt"
-daemon=
-missed=0
-
-cleanup()
-{
-	[ -z "$daemon" ] || stop_daemon
-	rm -rf "$work"
-}
-trap cleanup EXIT
-
-fail()
-{
-	echo "bench: $1" >&2
-	exit 1
-}
-
 [ -n "$preload" ] || fail "libumad2sim.so is missing: install ibsim-utils"
 
 # pods of a three-level fat tree of 36-port switches, by node count
@@ -39,13 +20,6 @@ pods()
 	13284) echo 36 ;;
 	*) fail "nodes are 1116, 5166 or 13284, not '$1'" ;;
 	esac
-}
-
-set_placement()
-{
-	placement=$1
-	place=()
-	[ "$1" != pinned ] || place=(taskset -c 0)
 }
 
 start_ibsim()
@@ -61,25 +35,14 @@ start_ibsim()
 	done
 }
 
-start_ibfs()
+start_topology()
 {
 	cat >"$work/ibfs.conf" <<-EOF
 	subnet = "sm";
 	topology = "$1";
 	devices = ( { name = "rxe0"; node = "H-0002c90300000000"; } );
 	EOF
-	"${place[@]}" "$build/ibfs" -f -c "$work/ibfs.conf" "$mnt" 2>"$work/ibfs.log" &
-	daemon=$!
-	until mountpoint -q "$mnt"; do
-		kill -0 "$daemon" 2>/dev/null || fail "ibfs ended: $(tail -n 1 "$work/ibfs.log")"
-	done
-}
-
-stop_daemon()
-{
-	kill "$daemon" 2>/dev/null
-	wait "$daemon" 2>/dev/null
-	daemon=
+	start_ibfs
 }
 
 on_ibsim()
@@ -126,18 +89,6 @@ sweep()
 		/SUBNET UP/ { printf "%.3f\n", now - start; exit }' "$work/osm/log"
 }
 
-# name, ibfs' value, ibsim's, "min" or "max", bound of the ratio
-ratio()
-{
-	awk -v name="$1" -v a="$2" -v b="$3" -v kind="$4" -v bound="$5" 'BEGIN {
-		r = a / b
-		ok = kind == "min" ? r >= bound : r <= bound
-		printf "%-44s %12s %12s %7.2f  %s %-5s %s\n", name, a, b, r, kind, bound,
-			ok ? "ok" : "MISSED"
-		exit !ok
-	}' || missed=$((missed + 1))
-}
-
 # Raises best to what umad_rtt (window $2) reaches on system $1, at a few tries.
 best_rate()
 {
@@ -163,7 +114,7 @@ round_trips()
 			best_rate on_ibsim "$window"
 			sim=$best
 			stop_daemon
-			start_ibfs "$1"
+			start_topology "$1"
 			best=$ibfs
 			best_rate on_ibfs "$window"
 			ibfs=$best
@@ -205,7 +156,7 @@ sweeps()
 		lower sim "$(sweep on_ibsim)"
 		tools on_ibsim
 		stop_daemon
-		start_ibfs "$topo"
+		start_topology "$topo"
 		cpu=$(daemon_cpu)
 		count=$(requests)
 		lower ibfs "$(sweep on_ibfs)"
@@ -234,10 +185,10 @@ load_and_size()
 	seconds start_ibsim "$work/13284.net"
 	sim=$took
 	stop_daemon
-	start_ibfs "$work/13284.net"
+	start_topology "$work/13284.net"
 	ratio "13,284 nodes: KiB a node / 16" $(($(daemon_rss) / 13284)) 16 max 1
 	stop_daemon
-	seconds start_ibfs "$work/40000.net"
+	seconds start_topology "$work/40000.net"
 	ratio "load, s: 40,864 nodes / ibsim's 13,284" "$took" "$sim" max 15
 	ratio "40,864 nodes: MiB / 1024" $(($(daemon_rss) / 1024)) 1024 max 1
 	ratio "idle: ms of processor time in 2 s / 1" "$(idle_cpu)" 1 max 1
@@ -271,4 +222,4 @@ for p in pinned free; do
 	done
 done
 load_and_size
-[ "$missed" = 0 ] || fail "$missed ratios missed"
+finish
