@@ -241,6 +241,17 @@ static int soft_mad_register(struct ibfs_device *dev, unsigned int num, const st
 	return hp ? mad_agent_register(hp->mad, reg, ops, client, agent) : -EINVAL;
 }
 
+static int soft_query_hw_counter(struct ibfs_device *dev, unsigned int port, unsigned int index,
+				 uint64_t *value)
+{
+	const struct hca_port *hp = hca_port(hca_of(dev), port);
+
+	if (!hp || index >= STAT_MAX)
+		return -EINVAL;
+	*value = hp->stats[index];
+	return 0;
+}
+
 static void soft_remove(struct ibfs_device *dev)
 {
 	hca_remove(hca_of(dev));
@@ -264,6 +275,8 @@ static const struct backend_ops soft_ops = {
 	.set_issm = soft_set_issm,
 	.fabric_port = soft_port,
 	.verbs = &soft_verbs_ops,
+	.hw_counters = hca_stat_names,
+	.query_hw_counter = soft_query_hw_counter,
 	.remove = soft_remove,
 };
 

@@ -117,12 +117,15 @@ static void comp_nak(struct ibfs_qp *qp, uint32_t psn, unsigned int syndrome)
 		return;
 	if (req->head == req->tail || !sq_wqe(req, req->head)->started)
 		return;
-	if ((syndrome & AETH_TYPE) == AETH_RNR)
+	if ((syndrome & AETH_TYPE) == AETH_RNR) {
+		qp_count(qp, STAT_RCVD_RNR);
 		req_rnr(qp, psn, rnr_delay[syndrome & 31] * 10e-6);
-	else if (syndrome == NAK_PSN)
+	} else if (syndrome == NAK_PSN) {
+		qp_count(qp, STAT_RCVD_SEQ_ERR);
 		req_retry(qp, psn, IBV_WC_RETRY_EXC_ERR);
-	else
+	} else {
 		req_fail(qp, nak_status(syndrome));
+	}
 }
 
 static void comp_ack_packet(struct ibfs_qp *qp, const struct rx *rx)

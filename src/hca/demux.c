@@ -130,6 +130,7 @@ void net_recv(struct hca *hca, struct port *port, struct packet *pkt)
 
 	if (!rx_parse(&rx, port, pkt))
 		return;
+	stat_add(verbs, port->num, STAT_RCVD_PKTS, rx.segs);
 	if (rx.raw) {
 		raw_recv(verbs, &rx);
 		return;

@@ -71,10 +71,12 @@ static void tell_state(struct hca *hca, struct hca_port *hp)
 	enum port_state old = hp->state;
 
 	hp->state = hp->port->state;
-	if (hp->state == PORT_ACTIVE && old != PORT_ACTIVE)
+	if (hp->state == PORT_ACTIVE && old != PORT_ACTIVE) {
 		device_event(&hca->dev, hp->port->num, IBV_EVENT_PORT_ACTIVE);
-	else if (hp->state != PORT_ACTIVE && old == PORT_ACTIVE)
+	} else if (hp->state != PORT_ACTIVE && old == PORT_ACTIVE) {
+		hp->stats[STAT_LINK_DOWNED]++;
 		device_event(&hca->dev, hp->port->num, IBV_EVENT_PORT_ERR);
+	}
 }
 
 static void hca_port_event(struct port *port, unsigned int events)

@@ -8,6 +8,7 @@
 #define IBFS_HCA_HCA_H
 
 #include "fabric/fabric.h"
+#include "hca/stats.h"
 #include "ibfs/backend.h"
 
 struct hca;
@@ -33,6 +34,7 @@ struct hca_port {
 	struct port *port;
 	struct mad_port *mad;
 	enum port_state state;		/* that clients were told last */
+	uint64_t stats[STAT_MAX];
 };
 
 struct hca {

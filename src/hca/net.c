@@ -90,7 +90,7 @@ static void mcast_loop(struct ibfs_qp *qp, struct port *port, struct packet *pkt
 		net_recv(qp->verbs->hca, port, pkt);
 }
 
-static int net_out(struct ibfs_qp *qp, struct port *port, struct packet *pkt, uint16_t dlid)
+static int net_route(struct ibfs_qp *qp, struct port *port, struct packet *pkt, uint16_t dlid)
 {
 	if (dlid >= LID_MCAST_FIRST && dlid != LID_PERMISSIVE) {
 		if (port->state != PORT_ACTIVE)
@@ -104,6 +104,15 @@ static int net_out(struct ibfs_qp *qp, struct port *port, struct packet *pkt, ui
 		return -ENETDOWN;
 	hca_recv(port, pkt);
 	return 0;
+}
+
+static int net_out(struct ibfs_qp *qp, struct port *port, struct packet *pkt, uint16_t dlid,
+		   unsigned int segs)
+{
+	int ret = net_route(qp, port, pkt, dlid);
+
+	stat_add(qp->verbs, port->num, ret ? STAT_SEND_ERR : STAT_SENT_PKTS, segs);
+	return ret;
 }
 
 int net_xmit(struct ibfs_qp *qp, struct packet *pkt, const struct tx *tx)
@@ -134,7 +143,7 @@ int net_xmit(struct ibfs_qp *qp, struct packet *pkt, const struct tx *tx)
 	if (qp->type == IBFS_QPT_SMI)
 		return special_xmit(port, pkt);
 	pkt->vl = port_vl(NULL, port, av->sl);
-	return net_out(qp, port, pkt, av->dlid);
+	return net_out(qp, port, pkt, av->dlid, tx->segs > 1 ? tx->segs : 1);
 }
 
 const void *rx_header(const struct rx *rx, unsigned int header)

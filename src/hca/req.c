@@ -112,6 +112,8 @@ void req_retire(struct ibfs_qp *qp, enum ibv_wc_status status, uint32_t byte_len
 	const struct wr_info *info = wr_info(wqe->wr.opcode);
 	bool signaled = qp->sq_sig_all || wqe->wr.send_flags & IBV_SEND_SIGNALED;
 
+	if (status == IBV_WC_SUCCESS && info && info->wc == IBFS_WC_SEND)
+		qp_count(qp, STAT_RDMA_SENDS);
 	if (wqe->rd_counted)
 		req->rd_out--;
 	free(wqe->extra);
@@ -207,6 +209,7 @@ bool req_retry(struct ibfs_qp *qp, uint32_t psn, enum ibv_wc_status status)
 	struct requester *req = &qp->req;
 
 	if (!req->retries && !qp_migrate(qp)) {
+		qp_count(qp, STAT_RETRY_EXCEEDED);
 		req_fail(qp, status);
 		return false;
 	}
@@ -214,6 +217,7 @@ bool req_retry(struct ibfs_qp *qp, uint32_t psn, enum ibv_wc_status status)
 		req->retries--;
 	else
 		req->retries = qp->attr.retry_cnt;
+	qp_count(qp, STAT_COMPLETER_RETRY);
 	req->progress = ev_now(qp->verbs->ibfs->loop);
 	req_rewind(qp, psn);
 	ev_timer_stop(qp->verbs->ibfs->loop, &req->timer);
@@ -231,6 +235,7 @@ void req_rnr(struct ibfs_qp *qp, uint32_t psn, ev_tstamp delay)
 	if (req->rnr_wait)
 		return;
 	if (!req->rnr_retries) {
+		qp_count(qp, STAT_RNR_RETRY_EXCEEDED);
 		req_fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}

@@ -63,6 +63,7 @@ static void resp_ack(struct ibfs_qp *qp, uint32_t psn, uint8_t syndrome)
 		resp_ack_now(qp, psn, syndrome);
 		return;
 	}
+	qp_count(qp, STAT_ACK_DEFERRED);
 	r->ack_pending = true;
 	r->ack_psn = psn & PSN_MASK;
 	r->ack_syndrome = syndrome;
@@ -85,6 +86,7 @@ static void resp_fail(struct ibfs_qp *qp, const struct rx *rx, uint8_t nak, enum
 
 static void resp_rnr(struct ibfs_qp *qp)
 {
+	qp_count(qp, STAT_SEND_RNR);
 	resp_ack(qp, qp->resp.epsn, AETH_RNR | qp->attr.min_rnr_timer);
 	/* What comes behind it is out of sequence only because of it. */
 	qp->resp.nak_sent = true;
@@ -415,6 +417,7 @@ static void resp_duplicate(struct ibfs_qp *qp, struct rx *rx)
 {
 	struct responder *r = &qp->resp;
 
+	qp_count(qp, STAT_DUPLICATE_REQUEST);
 	if (rx->op->kind == KIND_READ || rx->op->kind == KIND_ATOMIC ||
 	    rx->op->kind == KIND_ATOMIC_WRITE) {
 		if (resp_again(qp, rx) && resp_run(qp))
@@ -431,6 +434,7 @@ static bool resp_psn(struct ibfs_qp *qp, struct rx *rx)
 	int ahead = psn_cmp(rx->psn, r->epsn);
 
 	if (ahead > 0) {
+		qp_count(qp, STAT_OUT_OF_SEQ_REQUEST);
 		if (!r->nak_sent)
 			resp_ack(qp, r->epsn, NAK_PSN);
 		r->nak_sent = true;

@@ -72,6 +72,14 @@ static inline struct port *verbs_port(const struct verbs *verbs, unsigned int nu
 	return num >= 1 && num <= verbs->hca->dev.num_ports ? &verbs->node->ports[num] : NULL;
 }
 
+/* A port of the device, or none: a QP in RESET has none. */
+static inline void stat_add(const struct verbs *verbs, unsigned int port, enum hca_stat stat,
+			    unsigned int n)
+{
+	if (port <= verbs->hca->dev.num_ports)
+		verbs->hca->ports[port].stats[stat] += n;
+}
+
 struct ibfs_pd {
 	struct verbs *verbs;
 	uint32_t handle;
@@ -422,6 +430,11 @@ struct ibfs_qp {
 	uint64_t polled_ns;		/* when a request was found, or it was rung */
 	struct ibfs_qp *raw_prev, *raw_next;	/* of verbs->raws */
 };
+
+static inline void qp_count(const struct ibfs_qp *qp, enum hca_stat stat)
+{
+	stat_add(qp->verbs, qp->attr.port_num, stat, 1);
+}
 
 static inline bool qp_connected(const struct ibfs_qp *qp)
 {
