@@ -45,7 +45,7 @@ else
 say = @:
 endif
 
-SRCS := $(wildcard src/*.c src/fs/*.c src/backend/*.c src/hca/*.c src/fabric/*.c src/ipoib/*.c)
+SRCS := $(wildcard src/*.c src/fs/*.c src/backend/*.c src/backend/verbs/*.c src/hca/*.c src/fabric/*.c src/ipoib/*.c)
 OBJS := $(SRCS:%.c=$(BUILD)/%.o)
 LIB_OBJS := $(filter-out $(BUILD)/src/main.o,$(OBJS))
 TEST_SRCS := $(wildcard tests/*.c bench/*.c)

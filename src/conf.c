@@ -292,9 +292,9 @@ static int parse_backend(struct parser *p, const config_setting_t *s, const stru
 	const char *string = config_setting_get_string(s);
 
 	(void)what;
-	(void)field;
-	if (!string || strcmp(string, "soft"))
-		return expected(p, s, "\"soft\"");
+	if (!string || (strcmp(string, "soft") != 0 && strcmp(string, "verbs") != 0))
+		return expected(p, s, "\"soft\" or \"verbs\"");
+	*(bool *)field = !strcmp(string, "verbs");
 	return 0;
 }
 
@@ -594,7 +594,7 @@ static const struct setting link_settings[] = {
 static const struct setting device_settings[] = {
 	{ "name", parse_string, MEMBER(conf_device, name), .min = 1, .max = 19, .required = true },
 	{ "node", parse_string, MEMBER(conf_device, node), .min = 1, .max = 64 },
-	{ "backend", parse_backend, .offset = 0 },
+	{ "backend", parse_backend, MEMBER(conf_device, verbs) },
 	{ 0 }
 };
 
@@ -636,6 +636,7 @@ static const struct setting limits_settings[] = {
 	.size = sizeof(*((struct conf *)0)->array)
 
 static const struct setting settings[] = {
+	{ "backend", parse_backend, MEMBER(conf, verbs) },
 	{ "subnet", parse_subnet, MEMBER(conf, subnet_manager) },
 	{ "topology", parse_topology, MEMBER(conf, topology) },
 	{ "switches", parse_switches, LIST(nodes, num_nodes, switch_settings) },
@@ -784,6 +785,16 @@ void conf_free(struct conf *conf)
 	free(conf);
 }
 
+/* Devices of the system, and none beside them that needs a fabric. */
+static bool only_verbs(const struct conf *conf)
+{
+	unsigned int i;
+
+	for (i = 0; i < conf->num_devices && conf->devices[i].verbs; i++)
+		;
+	return i == conf->num_devices && (conf->verbs || i);
+}
+
 static int read_all(struct parser *p)
 {
 	struct conf *conf = p->conf;
@@ -791,7 +802,8 @@ static int read_all(struct parser *p)
 
 	if (p->file)
 		err = read_file(p, &p->text->file);
-	conf->default_fabric = !conf->topology && !conf->num_nodes && !conf->num_links;
+	conf->default_fabric = !conf->topology && !conf->num_nodes && !conf->num_links &&
+			       !only_verbs(conf);
 	if (!err && !conf->has_devices)
 		err = add_default_devices(conf);
 	return err;

@@ -309,6 +309,7 @@ static void stop(struct daemon *d)
 		p9_stop(d->p9);
 	DL_FOREACH_SAFE(ibfs->devices, dev, tmp)
 		dev->ops->remove(dev);
+	rdevs_stop(ibfs);
 	if (ibfs->fabric)
 		fabric_free(ibfs->fabric);
 	if (ibfs->fs)

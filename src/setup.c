@@ -173,7 +173,10 @@ int conf_apply(struct ibfs *ibfs, char **err)
 	if (!ret && conf->topology && !conf->has_devices && !conf->num_devices)
 		ret = add_first_device(ibfs, err);
 	for (i = 0; !ret && i < conf->num_devices; i++)
-		ret = add_device(ibfs, &conf->devices[i], err);
+		if (!conf->devices[i].verbs)
+			ret = add_device(ibfs, &conf->devices[i], err);
+	if (!ret)
+		ret = rdevs_start(ibfs);
 	if (ret && !*err)
 		fail(err, ret, "cannot make the fabric: %s", strerror(-ret));
 	return ret;

@@ -139,5 +139,12 @@ void device_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_typ
 
 /* Backends. soft: make a node of the fabric a device of the tree. */
 int soft_device_add(struct ibfs *ibfs, const char *name, const char *node_id);
+/*
+ * verbs: devices of the system that the configuration asks for, through
+ * libibverbs and libibumad, now and when they come later. Stop after the devices
+ * were removed. -ENOMEM.
+ */
+int rdevs_start(struct ibfs *ibfs);
+void rdevs_stop(struct ibfs *ibfs);
 
 #endif

@@ -38,7 +38,8 @@ struct conf_link {
 struct conf_device {
 	const char *where;
 	const char *name;		/* in the tree */
-	const char *node;		/* id in the topology */
+	const char *node;		/* id in the topology; verbs: the system's name */
+	bool verbs;			/* a device of the system */
 };
 
 /* Owner and modes of the device files. */
@@ -64,6 +65,7 @@ struct conf_p9 {
 
 struct conf {
 	bool subnet_manager;		/* subnet = "sm": ports wait in INIT for one */
+	bool verbs;			/* all devices of the system are devices */
 	bool default_fabric;		/* no topology, nodes or links: fabric_default() */
 	const char *topology;		/* path, NULL: none */
 	const char *topology_where;

@@ -23,6 +23,7 @@ struct ipoib;
 struct offload;
 struct poller;
 struct priority;
+struct rdevs;
 struct taskq;
 struct textring;
 
@@ -35,6 +36,7 @@ struct ibfs {
 	struct fabric *fabric;		/* soft devices and simulated nodes */
 	struct ibfs_device *devices;	/* utlist, in order of their number */
 	unsigned int next_device;
+	struct rdevs *rdevs;		/* the system's devices, of the verbs backend; NULL: none wanted */
 	struct fs *fs;
 	struct priority *priority;	/* of the loop's thread; NULL: as it is */
 	struct offload *offload;	/* made at its first use */
