@@ -636,13 +636,13 @@ static const struct setting limits_settings[] = {
 	.size = sizeof(*((struct conf *)0)->array)
 
 static const struct setting settings[] = {
-	{ "backend", parse_backend, MEMBER(conf, verbs) },
 	{ "subnet", parse_subnet, MEMBER(conf, subnet_manager) },
 	{ "topology", parse_topology, MEMBER(conf, topology) },
 	{ "switches", parse_switches, LIST(nodes, num_nodes, switch_settings) },
 	{ "hcas", parse_hcas, LIST(nodes, num_nodes, hca_settings) },
 	{ "links", parse_list, LIST(links, num_links, link_settings) },
 	{ "devices", parse_devices, LIST(devices, num_devices, device_settings) },
+	{ "backend", parse_backend, MEMBER(conf, verbs) },
 	{ "files", parse_group, MEMBER(conf, files), .members = files_settings },
 	{ "p9", parse_group, MEMBER(conf, p9), .members = p9_settings },
 	{ "limits", parse_group, .offset = 0, .members = limits_settings },

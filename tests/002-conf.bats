@@ -288,7 +288,7 @@ refused()
 }
 
 @test "devices: a backend that there is not" {
-	refused 1 'devices[0].backend: expected "soft", found "siw"' \
+	refused 1 'devices[0].backend: expected "soft" or "verbs", found "siw"' \
 		<<<'devices = ( { name = "rxe0"; backend = "siw"; } );'
 }
 

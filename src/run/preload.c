@@ -129,12 +129,24 @@ static dev_t device_of(int dir, const char *path, int flags)
 	return dev;
 }
 
+/* An open file of a tree that took the place of the one that was there: find_tree() anew. */
+static bool in_new_tree(int fd, const char *path, const struct stat *st, int flags)
+{
+	struct statfs fs;
+
+	if (!(flags & AT_EMPTY_PATH) || (path && *path) || fstatfs(fd, &fs) || fs.f_type != FUSE_MAGIC)
+		return false;
+	find_tree();
+	return st->st_dev == tree_dev;
+}
+
 static int stat_common(int dir, const char *path, struct stat *st, int flags)
 {
 	int ret = real_fstatat(dir, path, st, flags);
 	dev_t dev;
 
-	if (ret || !tree_dev || st->st_dev != tree_dev || !S_ISREG(st->st_mode))
+	if (ret || !tree_dev || !S_ISREG(st->st_mode) ||
+	    (st->st_dev != tree_dev && !in_new_tree(dir, path, st, flags)))
 		return ret;
 	dev = device_of(dir, path, flags);
 	if (dev) {

@@ -163,11 +163,12 @@ static const char *tree_name(const struct conf *conf, const char *system)
 
 static void add_found(struct rdevs *rdevs, struct found *found)
 {
-	const char *name = tree_name(rdevs->ibfs->conf, found->name);
 	char system[sizeof(found->name)];
+	const char *name;
 	int err;
 
 	memcpy(system, found->name, sizeof(system));
+	name = tree_name(rdevs->ibfs->conf, system);
 	err = rdev_add(rdevs, name, found);
 	if (!err)
 		ibfs_log(rdevs->ibfs, "device \"%s\" is the system's %s", name, system);

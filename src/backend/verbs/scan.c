@@ -190,6 +190,18 @@ static struct found *look(const char *name)
 	return found;
 }
 
+/* libibverbs tries several ways: its errno is of the last. */
+static void cant_open(struct scan *scan, struct ibv_device *device, int err)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/dev/infiniband/%.64s", device->dev_name);
+	if (access(path, R_OK | W_OK))
+		err = errno;
+	snprintf(scan->why, sizeof(scan->why), "the system's device %.32s can't be opened: %.64s: %s",
+		 ibv_get_device_name(device), path, strerror(err));
+}
+
 static void add(struct scan *scan, const char *name, struct ibv_device *device)
 {
 	struct found *found;
@@ -202,8 +214,7 @@ static void add(struct scan *scan, const char *name, struct ibv_device *device)
 	if (device) {
 		found->ctx = ibv_open_device(device);
 		if (!found->ctx) {
-			snprintf(scan->why, sizeof(scan->why), "the system's device %.64s: can't be opened: %s",
-				 name, strerror(errno));
+			cant_open(scan, device, errno);
 			found_free(found);
 			return;
 		}
@@ -247,10 +258,10 @@ static void say_why(struct scan *scan)
 			return;
 	if (scan->found || scan->why[0])
 		return;
-	if (access(SYSFS_IB, F_OK))
+	if (access(SYSFS_IB, F_OK) || scan->all)
 		snprintf(scan->why, sizeof(scan->why),
 			 "no RDMA device on this system (%s: %s); those that come will be taken",
-			 SYSFS_IB, strerror(errno));
+			 SYSFS_IB, access(SYSFS_IB, F_OK) ? strerror(errno) : "empty");
 	else
 		snprintf(scan->why, sizeof(scan->why),
 			 "none of the RDMA devices that the configuration names is on this system; "
