@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <hca/mad.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -329,6 +330,13 @@ static void stop(struct daemon *d)
 	conf_free(ibfs->conf);
 }
 
+/* Of whichever thread ran the loop last. */
+static void leave(struct ibfs *ibfs)
+{
+	stop((struct daemon *)((char *)ibfs - offsetof(struct daemon, ibfs)));
+	exit(EXIT_SUCCESS);
+}
+
 /*
  * From here on messages go to the log; until now they went to whoever started
  * the daemon. In the background nothing of the terminal is kept.
@@ -365,12 +373,20 @@ static bool tell_ready(int ready)
 	return told;
 }
 
+/* Payload comes and goes in large pieces: memory that was fetched once isn't given back each time. */
+static void keep_memory(void)
+{
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
+	mallopt(M_MMAP_THRESHOLD, 16 << 20);
+}
+
 static int run(const struct options *opts, struct conf *conf, int ready)
 {
-	struct daemon d = { .ibfs.conf = conf };
+	struct daemon d = { .ibfs = { .conf = conf, .leave = leave } };
 	int log_fd = open_log(conf);
 	int ret = EXIT_FAILURE;
 
+	keep_memory();
 	if (log_fd > -2 && start(&d, opts) == 0) {
 		detach(&d.ibfs, opts->foreground, log_fd);
 		if (tell_ready(ready)) {

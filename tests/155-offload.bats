@@ -11,3 +11,9 @@ offload() { run -0 timeout 60 "$BUILD/tests/offload" "$1"; }
 @test "offload: a disowned job ends quietly" { offload disown; }
 @test "offload: the daemon's end doesn't wait for what hangs" { offload exit; }
 @test "offload: the daemon's end frees what is finished" { offload exit_idle; }
+
+@test "offload: quick jobs run in the loop" { offload quick; }
+@test "offload: another thread goes on when a quick job sleeps, and gives back" { offload quick_stuck; }
+@test "offload: quick jobs that sleep one in the other" { offload quick_nested; }
+@test "offload: a disowned quick job doesn't run" { offload quick_disown; }
+@test "offload: the loop ends while its first thread sleeps for ever" { offload quick_end; }

@@ -2,11 +2,13 @@
 /* Helper threads, src/fs/offload.c: one named test each. */
 #include <errno.h>
 #include <ev.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
@@ -240,6 +242,151 @@ static void test_exit_idle(void)
 	offload_exit(&ibfs);
 }
 
+/* --- quick jobs --- */
+
+static pthread_t ran_on;
+static int ticks;
+
+static void run_where(struct job *job)
+{
+	(void)job;
+	ran_on = pthread_self();
+}
+
+static int start_quick(uid_t uid, void (*run)(struct job *), int n)
+{
+	struct work *work = work_new((pid_t)uid, uid, run, n);
+	int ret;
+
+	work->job.quick = true;
+	ret = offload(&work->job);
+	if (ret)
+		free(work);
+	return ret;
+}
+
+static void test_quick(void)
+{
+	for (int i = 1; i <= 1000; i++) {
+		ran_on = 0;
+		CHECK(start_quick(1, run_where, i) == 0);
+		CHECK(!ran_on);
+		CHECK(loop_until(&done, i));
+		CHECK(pthread_equal(ran_on, pthread_self()));
+	}
+	CHECK(in_order);
+}
+
+/* While the first thread is stuck: other jobs are done, then it may go on. */
+static void on_stuck_tick(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+	(void)revents;
+	if (!started)
+		return;
+	CHECK(!pthread_equal(*(pthread_t *)timer->data, pthread_self()));
+	if (!ticks++)
+		CHECK(start_quick(2, run_where, 10) == 0);
+	if (done != 1)
+		return;
+	CHECK(last == 10 && pthread_equal(ran_on, pthread_self()));
+	ev_timer_stop(loop, timer);
+	open_gate(1);
+}
+
+static void start_stuck_tick(ev_timer *timer, pthread_t *first,
+			     void (*fn)(struct ev_loop *, ev_timer *, int))
+{
+	*first = pthread_self();
+	ev_timer_init(timer, fn, 0.01, 0.01);
+	timer->data = first;
+	ev_timer_start(ibfs.loop, timer);
+}
+
+static void test_quick_stuck(void)
+{
+	pthread_t first;
+	ev_timer timer;
+
+	start_stuck_tick(&timer, &first, on_stuck_tick);
+	CHECK(start_quick(1, run_stuck, 11) == 0);
+	CHECK(loop_until(&done, 2));
+	CHECK(last == 11);
+	/* Its user is left to helpers now, others aren't, and the first thread leads again. */
+	CHECK(start_quick(1, run_where, 12) == 0);
+	CHECK(loop_until(&done, 3));
+	CHECK(!pthread_equal(ran_on, first));
+	CHECK(start_quick(3, run_where, 13) == 0);
+	CHECK(loop_until(&done, 4));
+	CHECK(pthread_equal(ran_on, first));
+}
+
+/* Two in one another, which come back in the order in which they went. */
+static void on_nested_tick(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+	(void)revents;
+	if (started == 1 && !ticks++)
+		CHECK(start_quick(2, run_stuck, 2) == 0);
+	if (started != 2)
+		return;
+	ev_timer_stop(loop, timer);
+	open_gate(2);
+}
+
+static void test_quick_nested(void)
+{
+	pthread_t first;
+	ev_timer timer;
+
+	start_stuck_tick(&timer, &first, on_nested_tick);
+	CHECK(start_quick(1, run_stuck, 1) == 0);
+	CHECK(loop_until(&done, 2));
+	CHECK(start_quick(3, run_where, 3) == 0);
+	CHECK(loop_until(&done, 3));
+	CHECK(pthread_equal(ran_on, first));
+}
+
+static void test_quick_disown(void)
+{
+	struct work *work = work_new(1, 1, run_nothing, 1);
+
+	work->job.quick = true;
+	CHECK(offload(&work->job) == 0);
+	offload_disown(&work->job);
+	CHECK(loop_until((int *)&disowned, 1));
+	CHECK(!started && !done);
+	CHECK(start_quick(1, run_nothing, 2) == 0);
+	offload_exit(&ibfs);
+	CHECK(disowned == 2 && !started);
+}
+
+/* The loop ends while the thread that began it is stuck for ever. */
+static void on_end_tick(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+	(void)timer;
+	(void)revents;
+	if (started)
+		ev_break(loop, EVBREAK_ALL);
+}
+
+static void leave(struct ibfs *of)
+{
+	CHECK(of == &ibfs);
+	offload_exit(of);
+	_exit(failures != 0);
+}
+
+static void test_quick_end(void)
+{
+	pthread_t first;
+	ev_timer timer;
+
+	ibfs.leave = leave;
+	start_stuck_tick(&timer, &first, on_end_tick);
+	CHECK(start_quick(1, run_stuck, 1) == 0);
+	ev_run(ibfs.loop, 0);
+	CHECK(!"the loop came back");
+}
+
 static const struct test {
 	const char *name;
 	void (*run)(void);
@@ -251,6 +398,11 @@ static const struct test {
 	{ "disown", test_disown },
 	{ "exit", test_exit },
 	{ "exit_idle", test_exit_idle },
+	{ "quick", test_quick },
+	{ "quick_stuck", test_quick_stuck },
+	{ "quick_nested", test_quick_nested },
+	{ "quick_disown", test_quick_disown },
+	{ "quick_end", test_quick_end },
 	{ 0 },
 };
 

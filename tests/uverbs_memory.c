@@ -7,13 +7,18 @@
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,7 +76,7 @@ static void connect_self(struct end *end)
 			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 			     IBV_QP_MIN_RNR_TIMER));
 	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
+		.qp_state = IBV_QPS_RTS, .timeout = 21 /* 9 s */, .retry_cnt = 7, .rnr_retry = 7,
 		.max_rd_atomic = 4,
 	};
 	CHECK(!ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
@@ -369,6 +374,168 @@ static void test_on_demand(struct end *end)
 	CHECK(!ibv_dereg_mr(all) && !ibv_dereg_mr(mr) && !ibv_dereg_mr(ours));
 }
 
+/* --- a page that doesn't come: of a FUSE file whose server keeps the read --- */
+
+struct server {
+	int fd;
+	atomic_bool asked;
+	uint64_t read;			/* the request that waits */
+};
+
+static void answer(const struct server *server, uint64_t unique, int err, const void *data,
+		   size_t size)
+{
+	struct fuse_out_header head = {
+		.len = (uint32_t)(sizeof(head) + size), .error = err, .unique = unique,
+	};
+	struct iovec iov[2] = { { &head, sizeof(head) }, { (void *)data, size } };
+
+	if (writev(server->fd, iov, 2) < 0)
+		fprintf(stderr, "answer to %u: %s\n", head.len, strerror(errno));
+}
+
+static void serve(struct server *server, const struct fuse_in_header *in)
+{
+	struct fuse_init_out init = {
+		.major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION, .max_write = 4096,
+	};
+	struct fuse_attr_out attr = {
+		.attr = { .ino = 1, .size = SIZE, .mode = S_IFREG | 0600, .nlink = 1 },
+	};
+	struct fuse_open_out open = { .fh = 1 };
+
+	switch (in->opcode) {
+	case FUSE_INIT:
+		answer(server, in->unique, 0, &init, sizeof(init));
+		break;
+	case FUSE_GETATTR:
+		answer(server, in->unique, 0, &attr, sizeof(attr));
+		break;
+	case FUSE_OPEN:
+		answer(server, in->unique, 0, &open, sizeof(open));
+		break;
+	case FUSE_READ:
+		server->read = in->unique;
+		server->asked = true;
+		break;
+	default:
+		answer(server, in->unique, -ENOSYS, NULL, 0);
+	}
+}
+
+static void *serve_all(void *arg)
+{
+	static union {
+		struct fuse_in_header in;
+		char buf[FUSE_MIN_READ_BUFFER];
+	} request;
+	struct server *server = arg;
+
+	while (read(server->fd, &request, sizeof(request)) > 0)
+		serve(server, &request.in);
+	return NULL;
+}
+
+/* A file system whose root is the file. */
+static uint8_t *dead_page(struct server *server)
+{
+	char name[] = "/tmp/uverbs_memory.XXXXXX", options[80];
+	int fd = mkstemp(name);
+	pthread_t thread;
+	struct stat st;
+	uint8_t *page;
+
+	server->fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=100000,user_id=0,group_id=0", server->fd);
+	if (fd < 0 || mount("dead", name, "fuse.dead", MS_NOSUID | MS_NODEV, options)) {
+		perror("mount");
+		exit(SKIPPED);
+	}
+	close(fd);
+	pthread_create(&thread, NULL, serve_all, server);
+	fd = open(name, O_RDWR);
+	fstat(fd, &st);			/* the kernel asks for its size */
+	page = map_fd(fd, 4096, 0, MAP_PRIVATE);
+	close(fd);
+	umount2(name, MNT_DETACH);
+	unlink(name);
+	return page;
+}
+
+static void give_page(struct server *server)
+{
+	static const char zeroes[4096];
+
+	answer(server, server->read, 0, zeroes, sizeof(zeroes));
+}
+
+struct dead {
+	uint8_t *page, *own;
+	struct ibv_mr *mr, *ours;
+	struct server server;
+};
+
+/* A write to the page is under way, and whoever does it sleeps. */
+static void begin_dead(struct end *end, struct dead *dead)
+{
+	time_t until = time(NULL) + 20;
+	struct ibv_sge sge = { .length = 4096 };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+
+	memset(&dead->server, 0, sizeof(dead->server));
+	dead->page = dead_page(&dead->server);
+	dead->own = map_fd(-1, 4096, 0, MAP_PRIVATE | MAP_ANONYMOUS);
+	fill(dead->own, 4096, 5);
+	dead->ours = must(ibv_reg_mr(end->pd, dead->own, 4096, ACCESS), "reg own");
+	dead->mr = must(ibv_reg_mr(end->pd, dead->page, 4096, ACCESS), "reg");
+	sge.addr = (uintptr_t)dead->own;
+	sge.lkey = dead->ours->lkey;
+	wr.wr.rdma.remote_addr = (uintptr_t)dead->page;
+	wr.wr.rdma.rkey = dead->mr->rkey;
+	CHECK(!ibv_post_send(end->qp, &wr, &bad));
+	while (!dead->server.asked && time(NULL) < until)
+		;
+	if (!dead->server.asked) {
+		puts("nobody touched the page");
+		exit(1);
+	}
+}
+
+/*
+ * It goes on when the page is there. Until then who sleeps there keeps this
+ * process from mapping anything, so others' tests are other processes'.
+ */
+static void test_dead(struct end *end)
+{
+	time_t until = time(NULL) + 20;
+	struct dead dead;
+	struct ibv_wc wc;
+	int n;
+
+	begin_dead(end, &dead);
+	CHECK(ibv_poll_cq(end->cq, 1, &wc) == 0);
+	give_page(&dead.server);
+	while (!(n = ibv_poll_cq(end->cq, 1, &wc)) && time(NULL) < until)
+		;
+	CHECK(n == 1 && wc.status == IBV_WC_SUCCESS);
+	CHECK(filled(dead.page, 4096, 5));
+	CHECK(!ibv_dereg_mr(dead.mr) && !ibv_dereg_mr(dead.ours));
+}
+
+/* It stays so until the process is killed. */
+static void test_dead_for_ever(struct end *end)
+{
+	struct dead dead;
+
+	begin_dead(end, &dead);
+	puts("stuck");
+	fflush(stdout);
+	pause();
+}
+
 static const struct {
 	const char *name;
 	void (*fn)(struct end *end);
@@ -376,6 +543,7 @@ static const struct {
 	{ "private", test_private }, { "memfd", test_memfd }, { "shm", test_shm },
 	{ "sysv", test_sysv }, { "huge", test_huge }, { "mixed", test_mixed },
 	{ "remap", test_remap }, { "truncate", test_truncate }, { "on_demand", test_on_demand },
+	{ "dead", test_dead }, { "dead_for_ever", test_dead_for_ever },
 };
 
 int main(int argc, char **argv)

@@ -191,7 +191,8 @@ void waitq_fail(struct waitq *q, int err);
  * helper thread of that client, one job after the other, then done() back in
  * the event loop. A job can't be stopped, only disowned. At most
  * OFFLOAD_THREADS of a user's clients have a thread at a time, further ones
- * wait for one; -EAGAIN when too many wait.
+ * wait for one; -EAGAIN when too many wait. A quick job, which sleeps only when
+ * somebody makes it, runs in the loop; when it sleeps another thread runs that.
  */
 struct job {
 	struct job *prev, *next;
@@ -201,6 +202,7 @@ struct job {
 	void (*run)(struct job *job);		/* on the helper thread */
 	void (*done)(struct job *job);		/* in the loop; frees the job */
 	void (*disowned)(struct job *job);	/* instead of done, after offload_disown() */
+	bool quick;				/* run() takes microseconds, and may run anywhere */
 	bool orphan;				/* offload.c's */
 };
 enum { OFFLOAD_THREADS = 64, OFFLOAD_WAITING = 4096 };

@@ -40,6 +40,8 @@ struct ibfs {
 	struct fs *fs;
 	struct priority *priority;	/* of the loop's thread; NULL: as it is */
 	struct offload *offload;	/* made at its first use */
+	/* The loop ended while the thread that began it is stuck: end the program. NULL: wait. */
+	void (*leave)(struct ibfs *ibfs);
 	struct follow *follow;		/* NULL: no client is followed */
 	struct poller *poller;		/* of the soft HCAs' rings, while there are any */
 	struct ipoib *ipoibs;		/* IP interfaces, utlist, in order of their number */

@@ -21,6 +21,7 @@
 #include <ibfs/priority.h>
 
 #include "fs/follow.h"
+#include "fs/quick.h"
 
 #define STACK_SIZE	(256 << 10)
 #define EXIT_WAIT_NS	200000000	/* for jobs that are about to end */
@@ -51,6 +52,7 @@ struct offload {
 	struct ev_loop *loop;
 	const struct follow *follow;
 	ev_async async;
+	struct quick *quick;
 	struct user *users;
 	struct job *ended;		/* on the way to the loop */
 	unsigned int threads;
@@ -59,7 +61,7 @@ struct offload {
 	bool abandoned;			/* the last thread frees it */
 };
 
-static void finish(struct job *job)
+void job_finish(struct job *job)
 {
 	if (job->orphan)
 		job->disowned(job);
@@ -80,7 +82,7 @@ static void on_async(struct ev_loop *loop, ev_async *async, int revents)
 	pthread_mutex_unlock(&pool->lock);
 	DL_FOREACH_SAFE(jobs, job, tmp) {
 		DL_DELETE(jobs, job);
-		finish(job);
+		job_finish(job);
 	}
 }
 
@@ -326,6 +328,15 @@ static int submit(struct offload *pool, struct job *job)
 	return 0;
 }
 
+static bool run_quick(struct ibfs *ibfs, struct job *job)
+{
+	struct offload *pool = ibfs->offload;
+
+	if (!pool->quick)
+		pool->quick = quick_new(ibfs);
+	return pool->quick && quick_submit(pool->quick, job);
+}
+
 int offload(struct job *job)
 {
 	struct ibfs *ibfs = job->ibfs;
@@ -336,6 +347,8 @@ int offload(struct job *job)
 	if (!ibfs->offload)
 		return -ENOMEM;
 	job->orphan = false;
+	if (job->quick && run_quick(ibfs, job))
+		return 0;
 	pthread_mutex_lock(&ibfs->offload->lock);
 	ret = submit(ibfs->offload, job);
 	pthread_mutex_unlock(&ibfs->offload->lock);
@@ -376,6 +389,7 @@ void offload_exit(struct ibfs *ibfs)
 	if (!pool)
 		return;
 	ibfs->offload = NULL;
+	quick_free(pool->quick);
 	ev_ref(pool->loop);
 	ev_async_stop(pool->loop, &pool->async);
 

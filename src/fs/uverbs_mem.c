@@ -3,8 +3,8 @@
  * Memory of processes: what is counted against RLIMIT_MEMLOCK, and transfers.
  * /proc/PID/mem, opened at registration, stays bound to the address space: a
  * later process of the same number, or another program in the same process, is
- * never reached. All calls that touch a client's memory may sleep for ever and
- * are made on helper threads.
+ * never reached. Calls that touch a client's memory may sleep for ever, if it
+ * wants them to: they are quick jobs, or a helper thread's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -178,7 +178,7 @@ static int mem_io(void *remote, struct mem_io *to)
 		io->atomic = *to->atomic;
 	io->job = (struct job){
 		.ibfs = mem->ibfs, .pid = mem->pid, .uid = mem->uid,
-		.run = io_run, .done = io_done, .disowned = io_free,
+		.run = io_run, .done = io_done, .disowned = io_free, .quick = !mem->on_demand,
 	};
 	mem->refs++;
 	err = offload(&io->job);

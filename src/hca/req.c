@@ -699,11 +699,16 @@ static enum step req_step(struct ibfs_qp *qp, uint32_t *budget)
 	return info->rd_atomic ? req_rd_atomic(qp, wqe, budget) : req_message(qp, wqe, budget);
 }
 
-/* What stands still needs an answer to what was sent, which nobody may have asked for. */
+/*
+ * What stands still needs an answer to what was sent, which nobody may have
+ * asked for. Not while it stands because memory is fetched: that goes on.
+ */
 static bool req_ask_ack(struct ibfs_qp *qp)
 {
 	struct requester *req = &qp->req;
 
+	if (req->xfer && !req->xfer_ready)
+		return false;
 	if (!qp_reliable(qp) || !req->no_ackreq || !outstanding(req) || req->psn == req->una)
 		return false;
 	req->no_ackreq = ACK_EVERY;
