@@ -52,10 +52,14 @@ void priority_init(struct priority *prio, bool allowed)
 
 void priority_urge(struct priority *prio)
 {
+	bool granted;
+
 	prio->urged = true;
 	if (prio->realtime || prio->busy || !prio->allowed)
 		return;
-	prio->allowed = prio->realtime = set_policy(true);
+	granted = set_policy(true);
+	prio->realtime = granted;
+	prio->allowed = granted;
 }
 
 void priority_check(struct priority *prio)
