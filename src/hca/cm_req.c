@@ -81,6 +81,8 @@ static void init_passive(struct cm_id *id, const struct cm_mad *in, const struct
 	id->ack_timeout = req->ack_timeout;
 	id->retry_count = req->retry_count;
 	id->rnr_retry_count = req->rnr_retry_count;
+	id->responder_resources = req->initiator_depth;
+	id->initiator_depth = req->responder_resources;
 	id->timeout = cm_seconds(req->local_cm_timeout);
 	id->max_retries = req->max_cm_retries;
 	id->state = CM_REQ_RCVD;
