@@ -94,6 +94,20 @@ struct ipoib_listener {
 void ipoib_listen(struct ipoib *ip, struct ipoib_listener *listener);
 void ipoib_unlisten(struct ipoib *ip, struct ipoib_listener *listener);
 
+/*
+ * For connections by IP address (IPv4 as ::ffff:a.b.c.d). The interface that has
+ * the address, in the network namespace whose file's stat is given; NULL: none.
+ * Its port, and -ENODEV when that is gone. The GID of a neighbour: -EAGAIN, it was
+ * asked for and isn't known yet; -ENOMEM.
+ */
+struct in6_addr;
+struct stat;
+struct ipoib *ipoib_of_host(struct ibfs *ibfs, const struct in6_addr *addr,
+			    const struct stat *netns);
+int ipoib_port(const struct ipoib *ip, struct ibfs_device **dev, unsigned int *port, uint16_t *pkey);
+void ipoib_gid(const struct ipoib *ip, union ibv_gid *gid);
+int ipoib_neighbour(struct ipoib *ip, const struct in6_addr *addr, union ibv_gid *gid);
+
 /* For backend/device.c: an event of a port; the device goes. */
 void ipoib_port_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_type event);
 void ipoib_device_gone(struct ibfs_device *dev);

@@ -100,6 +100,12 @@ int uverbs_next(struct ibfs *ibfs, uint64_t *pos, char name[256], struct path *c
 int uverbs_device_added(struct ibfs_device *dev);		/* -ENOMEM */
 void uverbs_device_gone(struct ibfs_device *dev);
 void uverbs_forget(const struct ibfs_device *dev);		/* its number is free again */
+/* ucma.c, ucma_conn.c */
+extern const struct entry sys_misc_entries[], sys_ucma_entries[];
+extern const struct file_ops ucma_ops, ucma_text_ops;
+unsigned int ucma_count(const struct fs *fs);	/* ids that there are */
+void ucma_device_added(struct ibfs_device *dev);
+void ucma_device_gone(struct ibfs_device *dev);
 /* umad_ring.c */
 bool umad_ring_exists(struct ibfs *ibfs, uint64_t id);
 uint64_t umad_ring_from(struct ibfs *ibfs, uint64_t id);	/* the first from id on; UINT64_MAX */

@@ -25,6 +25,7 @@ const struct entry devdir_entries[] = {
 
 const struct entry devdir_ib_entries[] = {
 	{ "ev", KIND_DEVDIR_EV, 0 },
+	{ "rdma_cm", KIND_UCMA, 0 },
 	{ NULL, 0, 0 }
 };
 
@@ -37,6 +38,7 @@ const struct entry sys_class_entries[] = {
 	{ "infiniband", KIND_SYS_IB, 0 },
 	{ "infiniband_mad", KIND_SYS_MAD, 0 },
 	{ "infiniband_verbs", KIND_SYS_VERBS, 0 },
+	{ "misc", KIND_SYS_MISC, 0 },
 	{ NULL, 0, 0 }
 };
 
@@ -154,6 +156,8 @@ int fs_device_added(struct ibfs_device *dev)
 	if (n >= 0)
 		n = uverbs_device_added(dev);
 	if (n >= 0)
+		ucma_device_added(dev);
+	if (n >= 0)
 		return 0;
 	put_numbers(dev);
 	free(dev->ports);
@@ -169,6 +173,7 @@ void fs_device_removed(struct ibfs_device *dev)
 		umad_device_gone(dev, port);
 		issm_device_gone(dev, port);
 	}
+	ucma_device_gone(dev);
 	uverbs_device_gone(dev);
 	pcap_device_gone(dev);
 	objs_device_gone(dev);

@@ -51,6 +51,7 @@ enum kind {
 	KIND_SYS_UMAD, KIND_SYS_ISSM, KIND_SYS_UMAD_TEXT,
 	KIND_SYS_VERBS, KIND_SYS_VERBS_ABI, KIND_SYS_UVERBS, KIND_SYS_UVERBS_TEXT,
 	KIND_SYS_UVERBS_DEVICE,
+	KIND_UCMA, KIND_SYS_MISC, KIND_SYS_UCMA, KIND_SYS_UCMA_TEXT,
 	/* what a 9P attach to "ctl" finds */
 	KIND_P9_CTL, KIND_P9_NULL, KIND_P9_ZERO,
 	KIND_MAX,
@@ -147,6 +148,10 @@ struct fs {
 		uint16_t dev;
 	} *uverbs_slots;
 	unsigned int num_uverbs;
+	struct ucma_file *ucmas;	/* open */
+	struct ucma_id *ucma_ids;	/* by number */
+	uint32_t next_ucma;
+	struct ucma_listener *ucma_listeners;
 	unsigned int open_files;
 	uint64_t requests;		/* that front ends passed on */
 	struct task refresh;		/* of a static subnet, after a change by hand */

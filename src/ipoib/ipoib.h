@@ -12,7 +12,7 @@
  *  peer.c	paths to neighbours' ports
  *  conn.c cm.c	connected mode: queue pairs, and how they are connected
  *  icmp.c csum.c	what the daemon says to the host, checksums
- *  frame.c show.c	raw mode, text of files
+ *  frame.c show.c lookup.c	raw mode, text of files, what others ask
  * All runs in the event loop; completions are taken by a task.
  */
 #ifndef IBFS_IPOIB_IPOIB_H
@@ -332,6 +332,8 @@ void igmp_watch6(struct ipoib *ip, const uint8_t *packet, size_t len);
 void igmp_query(struct ipoib *ip);
 
 /* neigh.c */
+/* One that is asked for unless it is known. NULL: no memory, or too many. */
+struct ipoib_neigh *neigh_get(struct ipoib *ip, const struct in6_addr *addr);
 void neigh_send(struct ipoib *ip, const struct in6_addr *to, struct ipoib_tx *tx);
 /* The neighbour said where it is. create: also if nobody asked. */
 void neigh_learn(struct ipoib *ip, const struct in6_addr *addr, const struct ipoib_addr *lladdr,

@@ -62,20 +62,29 @@ static void neigh_ask(struct ipoib *ip, struct ipoib_neigh *neigh)
 		nd_ask(ip, &neigh->addr, alone ? &to : NULL);
 }
 
-void neigh_send(struct ipoib *ip, const struct in6_addr *to, struct ipoib_tx *tx)
+struct ipoib_neigh *neigh_get(struct ipoib *ip, const struct in6_addr *addr)
 {
-	struct ipoib_neigh *neigh = neigh_find(ip, to);
+	struct ipoib_neigh *neigh = neigh_find(ip, addr);
 
 	if (!neigh) {
-		neigh = neigh_new(ip, to);
-		if (!neigh) {
-			ip->stats[IPOIB_TX_DROPPED]++;
-			tx_free(ip, tx);
-			return;
-		}
+		neigh = neigh_new(ip, addr);
+		if (!neigh)
+			return NULL;
 		neigh_ask(ip, neigh);
 	}
 	neigh->used = ipoib_now(ip);
+	return neigh;
+}
+
+void neigh_send(struct ipoib *ip, const struct in6_addr *to, struct ipoib_tx *tx)
+{
+	struct ipoib_neigh *neigh = neigh_get(ip, to);
+
+	if (!neigh) {
+		ip->stats[IPOIB_TX_DROPPED]++;
+		tx_free(ip, tx);
+		return;
+	}
 	if (neigh->peer)
 		peer_send(ip, neigh->peer, tx);
 	else

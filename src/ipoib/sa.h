@@ -65,5 +65,8 @@ int sa_ask(struct ipoib *ip, struct sa_query *q, uint8_t method, uint16_t attr,
 void sa_static_join(struct ipoib *ip, struct ipoib_group *group);
 void sa_static_path(struct ipoib *ip, struct ipoib_peer *peer);
 void sa_static_groups(struct ipoib *ip, struct sa_query *q);
+/* The end port of the fabric that has the GUID, host order. NULL: none has. */
+struct fabric;
+const struct port *sa_static_port(const struct fabric *fabric, uint64_t guid);
 
 #endif

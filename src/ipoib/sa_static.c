@@ -23,8 +23,7 @@ static void answer(struct ipoib *ip, struct sa_query *q)
 	task_queue(ip->ibfs->tasks, &ip->sa_task);
 }
 
-/* Which end port has the GUID. */
-static const struct port *port_by_guid(const struct fabric *fabric, uint64_t guid)
+const struct port *sa_static_port(const struct fabric *fabric, uint64_t guid)
 {
 	for (unsigned int i = 0; i < fabric->num_nodes; i++) {
 		const struct node *node = fabric->nodes[i];
@@ -42,7 +41,7 @@ static int find_path(const struct ipoib *ip, struct path_rec *rec, const struct 
 	__be64 guid;
 
 	memcpy(&guid, peer->key + 3 + 8, 8);
-	port = ip->ibfs->fabric ? port_by_guid(ip->ibfs->fabric, be64toh(guid)) : NULL;
+	port = ip->ibfs->fabric ? sa_static_port(ip->ibfs->fabric, be64toh(guid)) : NULL;
 	if (!port)
 		return NO_RECORDS;
 	rec->dlid = htons(port->lid);

@@ -2,8 +2,8 @@
 /*
  * libibfs-run.so, preloaded by ibfs-run: what no file system can do. A file of
  * the tree can't be a character device (opening one would reach the kernel's
- * driver), and libibverbs takes nothing else for a uverbs file: the stat family
- * says here that uverbs files of the tree are what it looks for.
+ * driver), and libibverbs takes nothing else for a uverbs file, nor librdmacm for
+ * rdma_cm: the stat family says here that these files are what they look for.
  *
  * It runs inside any program: this part keeps nothing but one device number,
  * calls only system calls, allocates and locks nothing.
@@ -57,25 +57,28 @@ bool preload_in_tree(int fd)
 	return tree_dev && !real_fstatat(fd, "", &st, AT_EMPTY_PATH) && st.st_dev == tree_dev;
 }
 
-/* "uverbsN" of a path's last component, or NULL. */
-static const char *uverbs_name(const char *path)
+/* A path's last component if it is called as a device is, "uverbsN" or "rdma_cm", or NULL. */
+static const char *device_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 
+	if (!strcmp(name, "rdma_cm"))
+		return name;
 	return strncmp(name, "uverbs", 6) || !name[6] || strlen(name) > 16 ? NULL : name;
 }
 
-/* Its device number as sys/class tells, since that is what libibverbs compares with. */
-static dev_t uverbs_dev(const char *name)
+/* Its device number as sys/class tells, since that is what libraries compare with. */
+static dev_t device_number(const char *name)
 {
+	const char *class = *name == 'r' ? "misc" : "infiniband_verbs";
 	char path[64], text[32];
 	char *end;
 	ssize_t n;
 	unsigned long major, minor;
 	int fd;
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband_verbs/%s/dev", name);
+	snprintf(path, sizeof(path), "/sys/class/%s/%s/dev", class, name);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
@@ -123,8 +126,8 @@ static dev_t device_of(int dir, const char *path, int flags)
 		path_of(dir, target, sizeof(target));
 		path = target;
 	}
-	name = uverbs_name(path);
-	dev = name ? uverbs_dev(name) : 0;
+	name = device_name(path);
+	dev = name ? device_number(name) : 0;
 	errno = saved;
 	return dev;
 }

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The rdma_cm file: connections by IP address, as librdmacm asks for them.
+ * <rdma/rdma_user_cm.h>; kernel drivers/infiniband/core/ucma.c and cma.c. It is a
+ * client of the CM (ibfs/cm.h) and of the interfaces (ibfs/ipoib.h), and touches
+ * no QP: the program modifies its own as it is told.
+ *
+ *  ucma.c	the file: open, write, poll, close; the table of commands
+ *  ucma_run.c	a command's answer in the client's memory
+ *  ucma_id.c	ids: their life, events, ports, options
+ *  ucma_addr.c	addresses: which port they are at, and the other end's GID
+ *  ucma_path.c	paths, by the SA or by the static subnet
+ *  ucma_conn.c	connect, listen, accept, reject, disconnect
+ *  ucma_query.c	what an id is about
+ */
+#ifndef IBFS_FS_UCMA_H
+#define IBFS_FS_UCMA_H
+
+#include <ev.h>
+#include <netinet/in.h>
+#include <rdma/rdma_user_cm.h>
+#include <stdatomic.h>
+#include <uthash.h>
+
+#include <ibfs/backend.h>
+#include <ibfs/cm.h>
+#include <ibfs/fs.h>
+#include <ibfs/ibfs.h>
+
+#include "fs/tree.h"
+
+struct ucma_cmd;
+struct ucma_id;
+
+/* rdma_cma.h's enum rdma_cm_event_type, by number. */
+enum ucma_event_type {
+	UCMA_ADDR_RESOLVED, UCMA_ADDR_ERROR, UCMA_ROUTE_RESOLVED, UCMA_ROUTE_ERROR,
+	UCMA_CONNECT_REQUEST, UCMA_CONNECT_RESPONSE, UCMA_CONNECT_ERROR, UCMA_UNREACHABLE,
+	UCMA_REJECTED, UCMA_ESTABLISHED, UCMA_DISCONNECTED, UCMA_DEVICE_REMOVAL,
+	UCMA_MULTICAST_JOIN, UCMA_MULTICAST_ERROR, UCMA_ADDR_CHANGE, UCMA_TIMEWAIT_EXIT,
+};
+
+enum ucma_state {
+	ID_IDLE, ID_BOUND, ID_ADDR_QUERY, ID_ADDR_DONE, ID_ROUTE_QUERY, ID_ROUTE_DONE, ID_CONNECT,
+	ID_DISCONNECT, ID_LISTEN, ID_GONE,
+};
+
+/* RDMA_UDP_QKEY of rdma_cma.h */
+#define UCMA_QKEY	0x01234567U
+
+/* <infiniband/ib.h> of librdmacm. */
+#ifndef AF_IB
+#define AF_IB 27
+#endif
+struct ucma_sockaddr_ib {
+	unsigned short sib_family;
+	__be16 sib_pkey;
+	__be32 sib_flowinfo;
+	uint8_t sib_addr[16];
+	__be64 sib_sid, sib_sid_mask;
+	uint64_t sib_scope_id;
+};
+
+union ucma_addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct ucma_sockaddr_ib ib;
+	struct __kernel_sockaddr_storage storage;
+};
+
+struct ucma_event {
+	struct ucma_event *prev, *next;
+	struct ucma_id *id;		/* whose it counts for */
+	struct ucma_id *made;		/* CONNECT_REQUEST: the new one; NULL: it was told */
+	struct rdma_ucm_event_resp resp;
+};
+
+struct ucma_file {
+	struct ucma_file *prev, *next;	/* of ibfs->fs->ucmas */
+	struct file *file;
+	struct ucma_event *events;
+	struct ucma_cmd *waiting;	/* GET_EVENTs */
+	struct ucma_cmd *cmds;		/* whose answer is being written */
+};
+
+/* A port's answer to one service ID, shared by the ids that listen there. */
+struct ucma_listener {
+	struct ucma_listener *prev, *next;
+	struct fs *fs;
+	struct ibfs_device *dev;
+	unsigned int port;
+	uint64_t service_id;
+	struct cm_id *cm;
+};
+
+/* An id's question for a path. */
+struct ucma_path_query {
+	struct mad_agent *agent;	/* NULL: none is asked */
+	struct task task;		/* the static subnet's answer, or the end */
+	int err;
+};
+
+struct ucma_id {
+	UT_hash_handle hh;
+	uint32_t num;
+	struct fs *fs;
+	struct ucma_file *uf;
+	uint64_t uid;			/* the client's name for it */
+	enum ucma_state state;
+	uint16_t ps;
+	uint8_t qp_type;
+	bool reuse, afonly, passive;
+	union ucma_addr src, dst;
+	struct ibfs_device *dev;	/* NULL: not bound to one */
+	unsigned int port;
+	struct cm_path path;		/* sgid, pkey: once bound; all: once resolved */
+	bool has_path;
+	uint8_t life;			/* of packets on the path: 4.096 us * 2^life */
+	struct cm_id *cm;
+	uint32_t psn;
+	uint8_t responder_resources;
+	int backlog;			/* LISTEN: CONNECT_REQUESTs that may wait */
+	uint32_t events_reported;
+	ev_timer timer;			/* ADDR_QUERY: looks again */
+	ev_tstamp deadline;
+	pid_t resolver;			/* whose network is asked for the neighbour */
+	struct ucma_path_query query;
+};
+
+/* A command: the request, and the answer if there is one. */
+struct ucma_cmd {
+	struct ucma_cmd *prev, *next;
+	struct job job;
+	ev_timer patience;
+	atomic_int state;
+	struct ucma_file *uf;
+	struct fs_req *req;
+	size_t count;			/* what write() returns */
+	const void *in;
+	uint8_t kept[64];		/* GET_EVENT's, while it waits */
+	size_t in_len, out_room;
+	uint64_t response;
+	uint8_t out[512];
+	size_t out_len;			/* 0: no answer */
+	int err;
+	struct ucma_id *made;		/* undone when the answer doesn't arrive */
+	struct ucma_event *event;	/* likewise: it is the first again */
+};
+
+/* ucma_run.c */
+/* Write the answer: FS_PENDING, or -errno and the command is undone and freed. */
+ssize_t ucma_answer(struct ucma_cmd *cmd);
+void ucma_give_up(struct ucma_cmd *cmd, int err);
+/* Copy a request, the rest is 0. -EINVAL: it is shorter than `least`. */
+int ucma_request(const struct ucma_cmd *cmd, void *req, size_t size, size_t least);
+/* -ENOSPC: less than `least` has room. */
+int ucma_respond(struct ucma_cmd *cmd, uint64_t response, const void *resp, size_t size,
+		 size_t least);
+
+/* ucma_id.c */
+struct ucma_id *ucma_id_new(struct ucma_file *uf, uint16_t ps, uint8_t qp_type, uint64_t uid);
+struct ucma_id *ucma_id_get(const struct ucma_file *uf, uint32_t num);	/* NULL: not its */
+void ucma_id_free(struct ucma_id *id);		/* with its events */
+/* An event; status and param are the caller's to fill in. NULL: no memory, it is lost. */
+struct ucma_event *ucma_event_new(struct ucma_id *id, enum ucma_event_type type, int status);
+void ucma_event_post(struct ucma_event *event);
+void ucma_post(struct ucma_id *id, enum ucma_event_type type, int status);
+void ucma_events_free(struct ucma_file *uf, const struct ucma_id *id);	/* NULL: all */
+int ucma_create_id(struct ucma_cmd *cmd);
+int ucma_destroy_id(struct ucma_cmd *cmd);
+int ucma_get_event(struct ucma_cmd *cmd);	/* FS_PENDING: waits */
+int ucma_set_option(struct ucma_cmd *cmd);
+int ucma_migrate(struct ucma_cmd *cmd);
+int ucma_notify(struct ucma_cmd *cmd);
+
+/* ucma_addr.c */
+size_t ucma_addr_len(const union ucma_addr *addr);	/* 0: of no known family */
+bool ucma_addr_any(const union ucma_addr *addr);	/* zero, or loopback */
+uint16_t ucma_addr_port(const union ucma_addr *addr);	/* host order */
+void ucma_addr_set_port(union ucma_addr *addr, uint16_t port);
+bool ucma_addr_same(const union ucma_addr *a, const union ucma_addr *b);	/* but for the port */
+uint64_t ucma_service_id(const struct ucma_id *id, const union ucma_addr *addr);	/* host order */
+int ucma_bind_addr(struct ucma_id *id, const union ucma_addr *addr, const struct fs_cred *cred);
+/* A port of its own; the number in id->src, or any. -EADDRINUSE, -EADDRNOTAVAIL, -EACCES. */
+int ucma_use_port(struct ucma_id *id, const struct fs_cred *cred);
+void ucma_resolve_stop(struct ucma_id *id);
+int ucma_bind_ip(struct ucma_cmd *cmd);
+int ucma_bind(struct ucma_cmd *cmd);
+int ucma_resolve_ip(struct ucma_cmd *cmd);
+int ucma_resolve_addr(struct ucma_cmd *cmd);
+
+/* ucma_path.c: from id->dev's port to id->path.dgid; done comes later, or never after a stop. */
+int ucma_path_ask(struct ucma_id *id, unsigned int timeout_ms);
+void ucma_path_stop(struct ucma_path_query *q);
+int ucma_resolve_route(struct ucma_cmd *cmd);
+
+/* ucma_conn.c */
+void ucma_unlisten(struct ucma_id *id);
+void ucma_listeners_gone(struct ibfs_device *dev);
+int ucma_listen(struct ucma_cmd *cmd);
+int ucma_connect(struct ucma_cmd *cmd);
+int ucma_accept(struct ucma_cmd *cmd);
+int ucma_reject(struct ucma_cmd *cmd);
+int ucma_disconnect(struct ucma_cmd *cmd);
+int ucma_init_qp_attr(struct ucma_cmd *cmd);
+
+/* ucma_query.c */
+int ucma_query_route(struct ucma_cmd *cmd);
+int ucma_query(struct ucma_cmd *cmd);
+
+#endif

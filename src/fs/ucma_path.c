@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The path from a port to a GID: asked of the SA by an agent that lives as long
+ * as the question, or looked up where the fabric has no SA. IBA 15.2.5.16.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <infiniband/umad_sa.h>
+#include <infiniband/umad_types.h>
+#include <string.h>
+
+#include "fabric/fabric.h"
+#include "fs/ucma.h"
+#include "ipoib/sa.h"
+
+#define SA_QKEY		0x80010000U
+#define SA_RETRIES	3U
+#define MAD_LEN		256
+
+static struct ucma_id *id_of(struct ucma_path_query *q)
+{
+	return (struct ucma_id *)((char *)q - offsetof(struct ucma_id, query));
+}
+
+static struct ucma_path_query *query_of(struct task *task)
+{
+	return (struct ucma_path_query *)((char *)task - offsetof(struct ucma_path_query, task));
+}
+
+static void done(struct ucma_id *id, int err)
+{
+	ucma_path_stop(&id->query);
+	id->has_path = !err;
+	id->state = err ? ID_ADDR_DONE : ID_ROUTE_DONE;
+	ucma_post(id, err ? UCMA_ROUTE_ERROR : UCMA_ROUTE_RESOLVED, err);
+}
+
+void ucma_path_stop(struct ucma_path_query *q)
+{
+	struct ucma_id *id = id_of(q);
+
+	if (q->agent)
+		id->dev->ops->mad_unregister(q->agent);
+	q->agent = NULL;
+	task_cancel(id->uf->file->ibfs->tasks, &q->task);
+}
+
+static void take_record(struct cm_path *path, const struct path_rec *rec)
+{
+	uint32_t flow_hop = ntohl(rec->flow_hop);
+
+	path->slid = ntohs(rec->slid);
+	path->dlid = ntohs(rec->dlid);
+	path->sl = ntohs(rec->qos_sl) & 15;
+	path->mtu = rec->mtu & 0x3f;
+	path->rate = rec->rate & 0x3f;
+	path->flow_label = flow_hop >> 8 & 0xfffff;
+	path->hop_limit = flow_hop & 0xff;
+	path->traffic_class = rec->tclass;
+	path->global = path->hop_limit > 1;
+}
+
+static void on_done(struct task *task)
+{
+	struct ucma_path_query *q = query_of(task);
+
+	done(id_of(q), q->err);
+}
+
+static void on_answer(void *client, struct mad_agent *agent, int status,
+		      const struct mad_addr *addr, const void *mad, size_t len)
+{
+	const struct umad_sa_packet *sa = mad;
+	struct ucma_id *id = client;
+	struct path_rec rec;
+
+	(void)agent;
+	(void)addr;
+	if (!status && len < MAD_LEN)
+		return;
+	if (status) {
+		id->query.err = -ETIMEDOUT;
+	} else if (sa->mad_hdr.status) {
+		id->query.err = -EHOSTUNREACH;
+	} else {
+		id->query.err = 0;
+		memcpy(&rec, sa->data, sizeof(rec));
+		take_record(&id->path, &rec);
+		id->life = rec.life & 0x3f;
+	}
+	/* The agent can't go from inside its own function. */
+	id->query.task.fn = on_done;
+	task_queue(id->uf->file->ibfs->tasks, &id->query.task);
+}
+
+static void on_gone(void *client, struct mad_agent *agent)
+{
+	struct ucma_id *id = client;
+
+	(void)agent;
+	id->query.agent = NULL;
+}
+
+static const struct mad_client_ops client_ops = { .recv = on_answer, .gone = on_gone };
+
+static int ask_sa(struct ucma_id *id, const struct ibv_port_attr *attr, unsigned int timeout_ms)
+{
+	const struct mad_reg reg = {
+		.qpn = 1, .mgmt_class = UMAD_CLASS_SUBN_ADM, .class_version = UMAD_SA_CLASS_VERSION,
+	};
+	struct umad_sa_packet sa = {
+		.mad_hdr = {
+			.base_version = UMAD_BASE_VERSION, .mgmt_class = UMAD_CLASS_SUBN_ADM,
+			.class_version = UMAD_SA_CLASS_VERSION, .method = UMAD_METHOD_GET,
+			.attr_id = htobe16(UMAD_SA_ATTR_PATH_REC), .tid = htobe64(id->num),
+		},
+		.comp_mask = htobe64(PATH_DGID | PATH_SGID | PATH_REVERSIBLE | PATH_NUMB |
+				     PATH_PKEY),
+	};
+	struct path_rec rec = { .numb_path = 0x80 | 1, .pkey = htons(id->path.pkey) };
+	const struct mad_addr to = {
+		.lid = attr->sm_lid, .sl = attr->sm_sl, .qpn = 1, .qkey = SA_QKEY,
+	};
+	const struct backend_ops *ops = id->dev->ops;
+	int err;
+
+	memcpy(rec.dgid, id->path.dgid.raw, 16);
+	memcpy(rec.sgid, id->path.sgid.raw, 16);
+	memcpy(sa.data, &rec, sizeof(rec));
+	err = ops->mad_register(id->dev, id->port, &reg, &client_ops, id, &id->query.agent);
+	if (err)
+		return err;
+	err = ops->mad_send(id->query.agent, &to, &sa, MAD_LEN,
+			    timeout_ms / (SA_RETRIES + 1) + 1, SA_RETRIES);
+	if (err)
+		ucma_path_stop(&id->query);
+	return err;
+}
+
+static void on_static(struct task *task)
+{
+	struct ucma_id *id = id_of(query_of(task));
+	const struct port *port;
+	struct ibv_port_attr attr;
+	__be64 guid;
+
+	memcpy(&guid, id->path.dgid.raw + 8, sizeof(guid));
+	port = sa_static_port(id->dev->ibfs->fabric, be64toh(guid));
+	if (!port || id->dev->ops->query_port(id->dev, id->port, &attr)) {
+		done(id, -EHOSTUNREACH);
+		return;
+	}
+	id->path.slid = attr.lid;
+	id->path.dlid = port->lid;
+	id->path.mtu = attr.active_mtu;
+	id->path.rate = IBV_RATE_10_GBPS;
+	id->life = attr.subnet_timeout;
+	done(id, 0);
+}
+
+int ucma_path_ask(struct ucma_id *id, unsigned int timeout_ms)
+{
+	struct ibfs *ibfs = id->dev->ibfs;
+	struct ibv_port_attr attr;
+	int err = id->dev->ops->query_port(id->dev, id->port, &attr);
+
+	if (err)
+		return err;
+	if (attr.sm_lid)
+		return ask_sa(id, &attr, timeout_ms);
+	if (!ibfs->fabric || !ibfs->fabric->static_owned)
+		return ibfs_fail(ibfs, ENETUNREACH, "rdma_cm: %s has no subnet manager", id->dev->name);
+	id->query.task.fn = on_static;
+	task_queue(ibfs->tasks, &id->query.task);
+	return 0;
+}
+
+int ucma_resolve_route(struct ucma_cmd *cmd)
+{
+	struct rdma_ucm_resolve_route req;
+	struct ucma_id *id;
+	int err = ucma_request(cmd, &req, sizeof(req), sizeof(req));
+
+	if (err)
+		return err;
+	id = ucma_id_get(cmd->uf, req.id);
+	if (!id)
+		return -ENOENT;
+	if (id->state != ID_ADDR_DONE || !id->dev)
+		return -EINVAL;
+	id->state = ID_ROUTE_QUERY;
+	err = ucma_path_ask(id, req.timeout_ms);
+	if (err)
+		id->state = ID_ADDR_DONE;
+	return err;
+}

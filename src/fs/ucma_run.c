@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A rdma_cm command's answer, which goes into the client's memory: a helper
+ * thread writes it, since the page may be long in coming. What the command made
+ * is undone when that fails.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <utlist.h>
+
+#include "fs/ucma.h"
+
+/* A command whose helper hangs in a page that never comes doesn't stop a kill for longer. */
+#define PATIENCE	1.0		/* seconds */
+
+enum { WAITS, WRITES, GIVEN_UP };
+
+static struct ucma_cmd *from_job(struct job *job)
+{
+	return (struct ucma_cmd *)((char *)job - offsetof(struct ucma_cmd, job));
+}
+
+int ucma_request(const struct ucma_cmd *cmd, void *req, size_t size, size_t least)
+{
+	if (cmd->in_len < least)
+		return -EINVAL;
+	memset(req, 0, size);
+	memcpy(req, cmd->in, cmd->in_len < size ? cmd->in_len : size);
+	return 0;
+}
+
+int ucma_respond(struct ucma_cmd *cmd, uint64_t response, const void *resp, size_t size,
+		 size_t least)
+{
+	if (cmd->out_room < least)
+		return -ENOSPC;
+	cmd->out_len = cmd->out_room < size ? cmd->out_room : size;
+	cmd->response = response;
+	memcpy(cmd->out, resp, cmd->out_len);
+	return 0;
+}
+
+/* An event whose telling ended; its id may have gone meanwhile. */
+static void settle_event(struct ucma_file *uf, struct ucma_event *event, int err)
+{
+	if (err && event->id) {
+		DL_PREPEND(uf->events, event);
+		return;
+	}
+	if (err && event->made)
+		ucma_id_free(event->made);
+	if (event->id) {
+		event->id->events_reported++;
+		event->id->backlog += event->made != NULL;
+	}
+	free(event);
+}
+
+/* The client knows, or doesn't, what the command did. */
+static void settle(struct ucma_cmd *cmd, int err)
+{
+	if (err && cmd->made)
+		ucma_id_free(cmd->made);
+	if (cmd->event)
+		settle_event(cmd->uf, cmd->event, err);
+}
+
+static void detach(struct ucma_cmd *cmd)
+{
+	ev_timer_stop(cmd->job.ibfs->loop, &cmd->patience);
+	DL_DELETE(cmd->uf->cmds, cmd);
+}
+
+static void disowned(struct job *job)
+{
+	free(from_job(job));
+}
+
+/* Helper. */
+static void write_run(struct job *job)
+{
+	struct ucma_cmd *cmd = from_job(job);
+	struct iovec local = { cmd->out, cmd->out_len };
+	struct iovec remote = { (void *)(uintptr_t)cmd->response, cmd->out_len };
+	int state = WAITS;
+	ssize_t n;
+
+	if (!atomic_compare_exchange_strong(&cmd->state, &state, WRITES))
+		return;
+	n = process_vm_writev(job->pid, &local, 1, &remote, 1, 0);
+	cmd->err = n == (ssize_t)cmd->out_len ? 0 : -EFAULT;
+}
+
+static void write_done(struct job *job)
+{
+	struct ucma_cmd *cmd = from_job(job);
+	struct fs_req *req = cmd->req;
+	ssize_t result = cmd->err ? cmd->err : (ssize_t)cmd->count;
+
+	detach(cmd);
+	settle(cmd, cmd->err);
+	free(cmd);
+	fs_reply(req, result, NULL, 0);
+}
+
+void ucma_give_up(struct ucma_cmd *cmd, int err)
+{
+	struct fs_req *req = cmd->req;
+	int state = WAITS;
+
+	atomic_compare_exchange_strong(&cmd->state, &state, GIVEN_UP);
+	detach(cmd);
+	settle(cmd, err);
+	offload_disown(&cmd->job);
+	fs_reply(req, err, NULL, 0);
+}
+
+static void on_patience(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+	(void)loop;
+	(void)revents;
+	ucma_give_up(timer->data, -EINTR);
+}
+
+static bool cancel(struct fs_req *req)
+{
+	struct ucma_cmd *cmd = req->priv;
+
+	ev_timer_start(req->ibfs->loop, &cmd->patience);
+	return false;
+}
+
+ssize_t ucma_answer(struct ucma_cmd *cmd)
+{
+	int err;
+
+	cmd->job.ibfs = cmd->req->ibfs;
+	cmd->job.pid = cmd->req->cred.pid;
+	cmd->job.uid = cmd->req->cred.uid;
+	cmd->job.run = write_run;
+	cmd->job.done = write_done;
+	cmd->job.disowned = disowned;
+	ev_timer_init(&cmd->patience, on_patience, PATIENCE, 0.);
+	cmd->patience.data = cmd;
+	err = offload(&cmd->job);
+	if (err) {
+		settle(cmd, err);
+		free(cmd);
+		return err;
+	}
+	DL_APPEND(cmd->uf->cmds, cmd);
+	cmd->req->priv = cmd;
+	cmd->req->cancel = cancel;
+	return FS_PENDING;
+}
