@@ -96,8 +96,7 @@ static uint8_t *put_text(uint8_t *at, const char *text)
 	size_t len = strlen(text);
 
 	p9_put_u16(at, len);
-	memcpy(at + 2, text, len);
-	return at + 2 + len;
+	return mempcpy(at + 2, text, len);
 }
 
 /* The names of a file's owner, looked up unless it is the same as the last time. */

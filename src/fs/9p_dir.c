@@ -27,8 +27,7 @@ static bool add_entry(uint8_t *buf, size_t size, size_t *used, const char *name,
 	p9_put_u64(at + P9_QID_SIZE, next);
 	at[P9_QID_SIZE + 8] = qid.type & P9_QTDIR ? DT_DIR : DT_REG;
 	p9_put_u16(at + P9_QID_SIZE + 9, len);
-	memcpy(at + DIRENT, name, len);
-	*used += DIRENT + len;
+	*used = (uint8_t *)mempcpy(at + DIRENT, name, len) - buf;
 	return true;
 }
 

@@ -46,26 +46,22 @@ static void place_free(struct peers *peers, struct peer_place *place)
 	if (place->parent)
 		place->parent->children--;
 	HASH_DELETE(by_num, peers->by_num, place);
-	HASH_DELETE(by_way, peers->by_way, place);
+	HASH_DELETE(by_key, peers->by_key, place);
 	DL_DELETE(peers->places, place);
 	free(place);
 }
 
-/* The device's places go; those behind others first. */
+/* The device's places go, from the one that was unused for longest: see touch(). */
 void peer_device_gone(const struct ibfs_device *dev)
 {
 	struct peers *peers = dev->ibfs->fs->peers;
-	struct peer_place *place, *next;
-	bool any = peers != NULL;
+	struct peer_place *place, *before;
 
-	while (any) {
-		any = false;
-		DL_FOREACH_SAFE(peers->places, place, next) {
-			if (place->way.dev != dev->num || place->children)
-				continue;
+	place = peers && peers->places ? peers->places->prev : NULL;
+	for (; place && peers->by_num && peers->by_key; place = before) {
+		before = place == peers->places ? NULL : place->prev;
+		if (place->way.dev == dev->num)
 			place_free(peers, place);
-			any = true;
-		}
 	}
 }
 
@@ -77,7 +73,7 @@ void peers_exit(struct ibfs *ibfs)
 	if (!peers)
 		return;
 	peer_answers_free(peers);
-	HASH_CLEAR(by_way, peers->by_way);
+	HASH_CLEAR(by_key, peers->by_key);
 	HASH_CLEAR(by_num, peers->by_num);
 	DL_FOREACH_SAFE(peers->places, place, next)
 		free(place);
@@ -94,6 +90,11 @@ static void touch(struct peers *peers, struct peer_place *place)
 	}
 }
 
+static uint64_t way_key(const struct peer_way *way)
+{
+	return (uint64_t)way->place << 32 | (uint32_t)way->dev << 8 | way->port;
+}
+
 static struct peer_place *place_new(struct peers *peers, const struct peer_way *way,
 				    struct peer_place *parent)
 {
@@ -108,12 +109,13 @@ static struct peer_place *place_new(struct peers *peers, const struct peer_way *
 		place->num = ++peers->next_num & MAX_IDX;
 	while (!place->num || peer_place(peers->ibfs, place->num));
 	place->way = *way;
+	place->key = way_key(way);
 	place->parent = parent;
 	place->depth = parent ? parent->depth + 1 : 1;
 	if (parent)
 		parent->children++;
 	HASH_ADD(by_num, peers->by_num, num, sizeof(place->num), place);
-	HASH_ADD(by_way, peers->by_way, way, sizeof(place->way), place);
+	HASH_ADD(by_key, peers->by_key, key, sizeof(place->key), place);
 	DL_PREPEND(peers->places, place);
 	touch(peers, place);
 	return place;
@@ -157,6 +159,7 @@ struct peer_place *peer_place_at(struct ibfs *ibfs, struct path path)
 	struct peer_way way = { .place = path.idx, .dev = path.dev, .port = path.port };
 	struct peer_place *parent = way.place ? peer_place(ibfs, way.place) : NULL, *place;
 	struct peers *peers = peers_get(ibfs);
+	uint64_t key = way_key(&way);
 	const uint8_t *info = parent ? peer_known(ibfs, parent, PEER_NODE_INFO) : NULL;
 
 	errno = peers ? ENOENT : ENOMEM;
@@ -165,7 +168,7 @@ struct peer_place *peer_place_at(struct ibfs *ibfs, struct path path)
 	/* Making one may make room; not by what is used here. */
 	if (parent)
 		touch(peers, parent);
-	HASH_FIND(by_way, peers->by_way, &way, sizeof(way), place);
+	HASH_FIND(by_key, peers->by_key, &key, sizeof(key), place);
 	if (place)
 		touch(peers, place);
 	else

@@ -35,14 +35,14 @@ struct peer_way {
 	uint32_t place;
 	uint16_t dev;
 	uint8_t port;
-	uint8_t zero;
 };
 
 struct peer_place {
 	struct peer_place *prev, *next;	/* by use, the last used first */
-	UT_hash_handle by_num, by_way;
+	UT_hash_handle by_num, by_key;
 	uint32_t num;
 	struct peer_way way;
+	uint64_t key;			/* way, packed */
 	struct peer_place *parent;	/* NULL: way.place is 0 */
 	unsigned int children;
 	unsigned int depth;		/* cables on the way here */
@@ -60,8 +60,8 @@ struct peer_answer;
 /* fs' part of it, fs->peers; made at its first use. */
 struct peers {
 	struct ibfs *ibfs;
-	struct peer_place *by_num, *by_way, *places;
-	struct peer_answer *by_key, *answers;
+	struct peer_place *by_num, *by_key, *places;
+	struct peer_answer *by_question, *answers;
 	uint32_t next_num;
 };
 

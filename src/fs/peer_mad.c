@@ -55,7 +55,7 @@ static struct peer_answer *find(const struct peers *peers, const struct peer_key
 {
 	struct peer_answer *answer;
 
-	HASH_FIND(hh, peers->by_key, key, sizeof(*key), answer);
+	HASH_FIND(hh, peers->by_question, key, sizeof(*key), answer);
 	return answer;
 }
 
@@ -64,7 +64,7 @@ static void answer_free(struct peer_answer *answer)
 {
 	if (answer->busy)
 		return;
-	HASH_DEL(answer->peers->by_key, answer);
+	HASH_DEL(answer->peers->by_question, answer);
 	DL_DELETE(answer->peers->answers, answer);
 	mad_once_cancel(&answer->once);
 	free(answer);
@@ -77,7 +77,7 @@ static void make_room(struct peers *peers)
 	struct peer_answer *answer, *next;
 
 	DL_FOREACH_SAFE(peers->answers, answer, next) {
-		if (now - answer->time < KEEP_SECONDS && HASH_COUNT(peers->by_key) < MAX_ANSWERS)
+		if (now - answer->time < KEEP_SECONDS && HASH_COUNT(peers->by_question) < MAX_ANSWERS)
 			break;
 		if (!answer->pending)
 			answer_free(answer);
@@ -238,13 +238,13 @@ static struct peer_answer *answer_get(struct peers *peers, const struct peer_key
 	if (answer)
 		return answer;
 	make_room(peers);
-	answer = HASH_COUNT(peers->by_key) < MAX_ANSWERS ? calloc(1, sizeof(*answer)) : NULL;
+	answer = HASH_COUNT(peers->by_question) < MAX_ANSWERS ? calloc(1, sizeof(*answer)) : NULL;
 	if (!answer)
 		return NULL;
 	answer->peers = peers;
 	answer->key = *key;
 	answer->once.done = answered;
-	HASH_ADD(hh, peers->by_key, key, sizeof(*key), answer);
+	HASH_ADD(hh, peers->by_question, key, sizeof(*key), answer);
 	DL_APPEND(peers->answers, answer);
 	return answer;
 }
