@@ -25,6 +25,14 @@ override CPPFLAGS += -MMD -MP
 ifeq ($(SANITIZE),1)
 BUILD := build-sanitize
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+else ifeq ($(FUZZ),1)
+BUILD := build-fuzz
+CC := clang
+SAN := -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined \
+	-fno-omit-frame-pointer
+override CFLAGS += -Wno-error -Wno-missing-field-initializers
+override CPPFLAGS += -DIBFS_FUZZ
+$(BUILD)/tests/p9_fuzz: private SAN += -fsanitize=fuzzer
 else
 BUILD := build
 SAN :=
@@ -121,6 +129,17 @@ bench: setup
 	$(Q)$(MAKE) --no-print-directory tests
 	$(Q)set -e; for b in bench/*.sh; do "$$b"; done
 
+# 9P's messages, for so long; what is found stands in build-fuzz/, the inputs that
+# reach something new in build-fuzz/corpus. `make check` replays tests/corpus/9p.
+FUZZ_SECONDS ?= 60
+fuzz:
+	$(Q)contrib/install-deps build fuzz
+	$(Q)$(MAKE) --no-print-directory FUZZ=1 build-fuzz/tests/p9_fuzz
+	$(Q)mkdir -p build-fuzz/corpus
+	$(Q)build-fuzz/tests/p9_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=16384 -timeout=20 \
+		-rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix=build-fuzz/ \
+		build-fuzz/corpus tests/corpus/9p
+
 # One file's findings are its own: a stamp a file, as objects have.
 TIDY := $(patsubst %.c,build/lint/%.tidy,$(SRCS) $(wildcard src/run/*.c))
 build/lint/%.tidy: %.c .clang-tidy $(wildcard include/ibfs/*.h src/*/*.h)
@@ -176,6 +195,7 @@ help:
 	@echo 'make demo       mount a fabric, start OpenSM on it, show what there is'
 	@echo 'make check      build and run all tests; TESTS="tests/2*.bats" some; SANITIZE=1'
 	@echo 'make bench      measure, and print ratios against peers'
+	@echo 'make fuzz       feed the 9P server what libFuzzer makes up; FUZZ_SECONDS=60'
 	@echo 'make lint       clang-tidy, cppcheck, shellcheck, mandoc -T lint'
 	@echo 'make install    PREFIX=/usr/local SYSCONFDIR=/etc DESTDIR='
 	@echo 'make deb        a Debian package, in build/'
@@ -185,8 +205,8 @@ help:
 
 clean:
 	$(call say,RM,build)
-	$(Q)rm -rf build build-sanitize
+	$(Q)rm -rf build build-sanitize build-fuzz
 
-.PHONY: all objs tests setup demo check bench lint install deb uninstall help clean FORCE
+.PHONY: all objs tests setup demo check bench fuzz lint install deb uninstall help clean FORCE
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
