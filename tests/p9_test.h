@@ -180,13 +180,14 @@ static inline bool p9_write_all(int fd, const void *data, size_t len)
 
 static inline bool p9_vsend(struct p9 *p9, uint8_t type, uint16_t tag, const char *fmt, va_list ap)
 {
-	uint8_t *buf = malloc(p9->msize + 4096), *end;
+	uint8_t little[4096], *buf = strchr(fmt, 'B') ? malloc(p9->msize + 4096) : little, *end;
 	bool ok;
 
 	end = p9_vpack(buf + HEADER, fmt, ap);
 	p9_put(p9_put(p9_put(buf, end - buf, 4), type, 1), tag, 2);
 	ok = p9_write_all(p9->fd, buf, end - buf);
-	free(buf);
+	if (buf != little)
+		free(buf);
 	return ok;
 }
 
