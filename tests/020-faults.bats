@@ -103,3 +103,22 @@ attempts() { ctest dr_attempts "$MNT/rxe0/1/umad" "$1" 1 2; }
 	ib ibping -C rxe1 -c 30 -f -t 10 "$(lid_of rxe0)" || true
 	wait_for -t 20 file_has "$IBFS_DIR/sm.osm.log" 'num:129'
 }
+
+@test "a port without buffers is reported to OpenSM, and flow control that stops" {
+	command -v opensm >/dev/null || skip "opensm is not installed"
+	start_pings
+	start_opensm sm rxe0
+	wait_for file_has "$IBFS_DIR/sm.osm.log" 'SUBNET UP'
+	run ! file_has "$IBFS_DIR/sm.osm.log" 'num:13[01]'
+	cable rxe1 'overrun=1'
+	# As above: the switch's end has the manager on its other side.
+	ib ibping -C rxe1 -c 30 -f -t 10 "$(lid_of rxe0)" || true
+	wait_for -t 20 file_has "$IBFS_DIR/sm.osm.log" 'num:130'
+	grep -Eq '^excessive_buffer_overrun_errors .*[1-9]' "$(echo "$MNT"/fabric/links/*rxe1*)/counters"
+	cable rxe1 'faults off'
+	cable rxe1 stall
+	wait_for -t 20 file_has "$IBFS_DIR/sm.osm.log" "num:131 .*LID:$(lid_of rxe1) "
+	cable rxe1 down
+	run ! cable rxe1 stall
+	assert_line 'write error: Link has been severed'
+}

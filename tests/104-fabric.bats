@@ -71,11 +71,13 @@ link=links/rxe0:1-switch:1
 
 @test "faults are set, kept, changed one at a time, and taken away" {
 	ctl $link 'drop=0.01 delay=5ms seed=42'
-	grep -qx 'faults drop=0.01 corrupt=0 duplicate=0 reorder=0 delay=0.005s jitter=0s seed=42' \
+	grep -qx 'faults drop=0.01 corrupt=0 duplicate=0 reorder=0 overrun=0 delay=0.005s jitter=0s seed=42' \
 		"$(f $link/attr)"
 	ctl $link 'corrupt=2% jitter=10us drop=0'
-	grep -qx 'faults drop=0 corrupt=0.02 duplicate=0 reorder=0 delay=0.005s jitter=1e-05s seed=42' \
+	grep -qx 'faults drop=0 corrupt=0.02 duplicate=0 reorder=0 overrun=0 delay=0.005s jitter=1e-05s seed=42' \
 		"$(f $link/attr)"
+	ctl $link 'overrun=1'
+	grep -q ' overrun=1 ' "$(f $link/attr)"
 	ctl $link 'faults off'
 	grep -qx 'faults off' "$(f $link/attr)"
 }

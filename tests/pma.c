@@ -5,6 +5,7 @@
  * does with a bad P_Key, Q_Key or class.
  */
 #include "chain.h"
+#include "fabric/link.h"
 
 #define PMA_DATA	64
 #define ATTR_CPI	0x01
@@ -260,7 +261,7 @@ static void test_details(void)
 	switch_set_lft(t.s[0], 61, 1);
 	CHECK_EQ(send_gmp(&loop), 0);
 	t.s[0]->ports[1].phy_errors = 0;
-	sma_port_fault(&t.s[0]->ports[1], FAULT_OVERRUN);
+	port_overrun(&t.s[0]->ports[1]);
 	CHECK_EQ(pma_get(0x15, 2, 1), MAD_OK);
 	CHECK_EQ(field(4, 2), 0);
 	CHECK_EQ(field(8, 2), 1);		/* PortBufferOverrunErrors */

@@ -50,6 +50,14 @@ void details_bad(struct port *port)
 		add(&details->rcv_local_phys, 1);
 }
 
+void details_overrun(struct port *port)
+{
+	struct port_details *details = port_details(port);
+
+	if (details)
+		add(&details->rcv_overrun, 1);
+}
+
 void details_malformed(struct port *port, unsigned int packets)
 {
 	struct port_details *details = port_details(port);

@@ -103,6 +103,7 @@ struct port {
 	uint8_t vl_cap, oper_vls;	/* 1..5: VL0, 0-1, 0-3, 0-7, 0-14 */
 	uint8_t part_enforce;		/* PART_* */
 	uint8_t phy_errors_now;		/* spoilt packets less good ones since, 7.12.2 */
+	uint8_t overruns_now;		/* in a row */
 	struct port_counters cnt;
 
 	uint64_t guid;			/* end ports; a switch's external ports: 0 */
@@ -178,6 +179,8 @@ enum {				/* port_event()'s events */
 	PORT_EV_CAPMASK		= 1 << 6,	/* or node description: trap 144 */
 	PORT_EV_REMOVED		= 1 << 7,
 	PORT_EV_INTEGRITY	= 1 << 8,	/* LocalPhyErrors exceeded: trap 129 */
+	PORT_EV_OVERRUN		= 1 << 9,	/* OverrunErrors exceeded: trap 130 */
+	PORT_EV_WATCHDOG	= 1 << 10,	/* no flow control packet came in time: trap 131 */
 };
 
 struct node {			/* what forwarding needs first */
@@ -252,6 +255,8 @@ struct port *port_end(struct port *port);
 struct link *link_new(struct port *a, struct port *b);
 void link_remove(struct link *link);
 void link_set_down(struct link *link, bool down);
+/* Flow control stops for so long that both ends' watchdogs run out (7.9.4). -ENOLINK: it is down. */
+int link_stall(struct link *link);
 
 /*
  * State changes by the subnet manager or by hand (Set(PortInfo), ctl). A state
@@ -337,6 +342,7 @@ unsigned int port_vl(const struct port *in, const struct port *out, unsigned int
  */
 struct fault_conf {
 	double drop, corrupt, duplicate, reorder;
+	double overrun;			/* the receiving port has no buffer free */
 	double delay, jitter;
 	uint64_t seed;
 };

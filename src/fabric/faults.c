@@ -204,11 +204,16 @@ static int cross_one(void *priv, struct packet *pkt)
 	bool duplicate = draw(way) < conf->duplicate;
 	bool reorder = draw(way) < conf->reorder;
 	double jitter = draw(way);
+	bool overrun = conf->overrun > 0 && draw(way) < conf->overrun;
 	bool had_behind = way->behind;
 	double due;
 
 	if (drop)
 		return 0;
+	if (overrun) {
+		port_overrun(way->out->peer);
+		return 0;
+	}
 	pkt->bad_crc |= corrupt;
 	due = due_time(way, jitter);
 	if (reorder && !had_behind) {
@@ -283,7 +288,7 @@ static bool is_delay(double seconds)
 static bool is_perfect(const struct fault_conf *conf)
 {
 	return conf->drop <= 0 && conf->corrupt <= 0 && conf->duplicate <= 0 &&
-	       conf->reorder <= 0 && conf->delay <= 0 && conf->jitter <= 0;
+	       conf->reorder <= 0 && conf->overrun <= 0 && conf->delay <= 0 && conf->jitter <= 0;
 }
 
 int link_set_faults(struct link *link, const struct fault_conf *conf)
@@ -292,6 +297,7 @@ int link_set_faults(struct link *link, const struct fault_conf *conf)
 
 	if (!is_probability(conf->drop) || !is_probability(conf->corrupt) ||
 	    !is_probability(conf->duplicate) || !is_probability(conf->reorder) ||
+	    !is_probability(conf->overrun) ||
 	    !is_delay(conf->delay) || !is_delay(conf->jitter) || !link->a->node->fabric->ibfs)
 		return -EINVAL;
 	if (is_perfect(conf)) {

@@ -359,6 +359,26 @@ static void receive_bad(struct port *in)
 	port_event(in, PORT_EV_INTEGRITY);
 }
 
+/* Of flow control there is nothing here but this: overruns in a row take as many of its periods. */
+void port_overrun(struct port *in)
+{
+	in->cnt.rcv_errors++;
+	details_overrun(in);
+	if (in->overruns_now++ < in->overrun_errors)
+		return;
+	in->overruns_now = 0;
+	port_event(in, PORT_EV_OVERRUN);
+}
+
+int link_stall(struct link *link)
+{
+	if (link->down || link->a->phys_state != PHYS_LINKUP)
+		return -ENOLINK;
+	port_event(link->a, PORT_EV_WATCHDOG);
+	port_event(link->b, PORT_EV_WATCHDOG);
+	return 0;
+}
+
 /* To a LID that isn't this port's. */
 static void receive_stranger(struct port *in, const struct packet *pkt)
 {
@@ -377,6 +397,7 @@ void port_receive(struct port *in, struct packet *pkt)
 	}
 	if (in->phy_errors_now)
 		in->phy_errors_now--;
+	in->overruns_now = 0;
 	if (!accepts(in, pkt))
 		return;
 	if (in->node->sw)

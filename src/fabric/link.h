@@ -14,6 +14,8 @@ struct port_details;
 
 /* link.c: the packet has crossed the cable to this port. */
 void port_receive(struct port *in, struct packet *pkt);
+/* It has, and finds no buffer there. */
+void port_overrun(struct port *in);
 
 /* faults.c: the packet has left out, whose cable is imperfect; delivers what is left of it. */
 void faults_cross(struct port *out, struct packet *pkt);
@@ -27,6 +29,7 @@ void taps_feed(struct port *port, const struct packet *pkt, bool out);
 /* details.c: why packets were lost, beside the counter that has them all; and what came in. */
 void details_discard(struct port *port, unsigned int packets, int err);
 void details_bad(struct port *port);
+void details_overrun(struct port *port);
 void details_malformed(struct port *port, unsigned int packets);
 enum astray { ASTRAY_DLID, ASTRAY_VL, ASTRAY_LOOP };
 void details_astray(struct port *port, unsigned int packets, enum astray why);

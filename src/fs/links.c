@@ -92,9 +92,9 @@ static void faults_print(const struct link *link, struct textbuf *out)
 		return;
 	}
 	link_get_faults(link, &c);
-	text_printf(out, "faults drop=%g corrupt=%g duplicate=%g reorder=%g delay=%gs jitter=%gs "
-		    "seed=%llu\n", c.drop, c.corrupt, c.duplicate, c.reorder, c.delay, c.jitter,
-		    (unsigned long long)c.seed);
+	text_printf(out, "faults drop=%g corrupt=%g duplicate=%g reorder=%g overrun=%g delay=%gs "
+		    "jitter=%gs seed=%llu\n", c.drop, c.corrupt, c.duplicate, c.reorder, c.overrun,
+		    c.delay, c.jitter, (unsigned long long)c.seed);
 }
 
 static void ends_print(const struct link *link, struct textbuf *out)
@@ -158,6 +158,16 @@ static int set_down(struct ibfs *ibfs, struct link *link, struct ctl_line *line)
 	link_set_down(link, !strcmp(line->argv[0], "down"));
 	fabric_changed(ibfs);
 	return 0;
+}
+
+static int stall(struct ibfs *ibfs, struct link *link, struct ctl_line *line)
+{
+	int ret;
+
+	if (line->argc != 1)
+		return ibfs_fail(ibfs, EINVAL, "links/ctl: `stall` takes no argument");
+	ret = link_stall(link);
+	return ret ? ibfs_fail(ibfs, -ret, "links/ctl: stall: the link is down") : 0;
 }
 
 static int faults_off(struct ibfs *ibfs, struct link *link, struct ctl_line *line)
@@ -273,6 +283,7 @@ static int parse_fault(struct ibfs *ibfs, struct fault_conf *conf, const char *a
 		{ "corrupt", &conf->corrupt, parse_probability },
 		{ "duplicate", &conf->duplicate, parse_probability },
 		{ "reorder", &conf->reorder, parse_probability },
+		{ "overrun", &conf->overrun, parse_probability },
 		{ "delay", &conf->delay, parse_time },
 		{ "jitter", &conf->jitter, parse_time },
 	};
@@ -319,6 +330,7 @@ static const struct {
 	{ "down", set_down },
 	{ "up", set_down },
 	{ "faults", faults_off },
+	{ "stall", stall },
 	{ "width", set_width },
 	{ "speed", set_speed },
 };

@@ -242,6 +242,10 @@ void sma_port_event(struct port *port, unsigned int events)
 		sma_local_change(end, 0);
 	if (events & PORT_EV_INTEGRITY)
 		sma_port_fault(port, FAULT_LINK_INTEGRITY);
+	if (events & PORT_EV_OVERRUN)
+		sma_port_fault(port, FAULT_OVERRUN);
+	if (events & PORT_EV_WATCHDOG)
+		sma_port_fault(port, FAULT_WATCHDOG);
 	if (!(events & PORT_EV_STATE) || port == end || port->state > PORT_INIT)
 		return;
 	if (port->state == PORT_DOWN && agents && agents->sma && agents->sma->setting == port)
@@ -261,14 +265,11 @@ void sma_port_fault(struct port *port, enum port_fault fault)
 {
 	struct port *end = port_end(port);
 	struct smp_notice notice = notice_new(end, NOTICE_URGENT, fault);
-	struct port_details *details = port_details(port);
 
 	if (fault == FAULT_LINK_INTEGRITY)
 		count_fault(&port->cnt.local_link_integrity_errors);
 	else if (fault == FAULT_OVERRUN)
 		count_fault(&port->cnt.excess_overrun_errors);
-	if (details && fault == FAULT_OVERRUN)
-		count_fault(&details->rcv_overrun);
 	notice.threshold.lid = htobe16(end->lid);
 	notice.threshold.port = port->num;
 	trap_raise(end, &notice);
