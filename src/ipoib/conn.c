@@ -128,6 +128,8 @@ bool conn_send(struct ipoib *ip, struct ipoib_peer *peer, struct ipoib_tx *tx)
 		return false;
 	if (conn) {
 		tx_queue(ip, &conn->queue, tx);
+	} else if (!peer->fresh) {	/* the path is being asked for, and comes first */
+		tx_queue(ip, &peer->queue, tx);
 	} else {
 		ip->stats[IPOIB_TX_DROPPED]++;
 		tx_free(ip, tx);
