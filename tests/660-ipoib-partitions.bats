@@ -51,9 +51,8 @@ add_child()
 	file_has "$(ipoib 1 red)/status" '^pkey 0x8001$'
 	run -0 pings 1 10.72.0.2
 	assert_line ' 0% packet loss'
-	run -0 pings 2 10.72.0.1 -s 60000
-	assert_line ' 0% packet loss'
-	file_has "$(ipoib 1 red)/neighbours" '^10.72.0.2 .* mode=cm '
+	wait_for pings 2 10.72.0.1 -s 60000
+	wait_for file_has "$(ipoib 1 red)/neighbours" '^10.72.0.2 .* mode=cm '
 	run -0 pings 1 10.71.0.2
 	assert_line ' 0% packet loss'
 	run -0 pings 1 fd71::2
