@@ -218,6 +218,34 @@ static void issm(void)
 	p9_end(b);
 }
 
+/* A walk to a node that doesn't answer: given up at once by Tflush, else after a while. */
+static void far_nodes(void)
+{
+	struct p9 *p9 = p9_start(address, "9P2000.L"), *other = p9_start(address, "9P2000.L");
+	uint8_t buf[256];
+	char text[64];
+	size_t len;
+
+	CHECK(p9_echo(other, "fabric/links/rxe0:1-switch:1/ctl", "drop=1\n") == 7);
+	len = p9_build(buf, TWALK, 900, "ddwssss", 0, 1, 4, "rxe0", "1", "peer", "node_guid");
+	len += p9_build(buf + len, TFLUSH, 901, "w", 900);
+	p9_write_all(p9->fd, buf, len);
+	CHECK(is_answer(p9, TFLUSH + 1, 901));
+	CHECK_ERR(p9_clunk(p9, 1), EBADF);
+	len = p9_build(buf, TWALK, 900, "ddwssss", 0, 1, 4, "rxe0", "1", "peer", "node_guid");
+	p9_write_all(p9->fd, buf, len);
+	CHECK(p9_cat(other, "version", text, sizeof(text)) > 0);
+	CHECK(is_answer(p9, TWALK + 1, 900) && p9_get(p9->body, 2) == 3);
+	/* Hung up on while it waits: nothing of it may be left. */
+	p9_write_all(p9->fd, buf, len);
+	p9_end(p9);
+	CHECK(p9_echo(other, "fabric/links/rxe0:1-switch:1/ctl", "faults off\n") == 11);
+	while (p9_cat(other, "rxe0/1/peer/node_type", text, sizeof(text)) == -ENOENT)
+		usleep(1000);
+	CHECK(!strcmp(text, "2: switch\n"));
+	p9_end(other);
+}
+
 /* Many connections, each with reads that wait; then all flushed at once; then all answered. */
 static void storm(void)
 {
@@ -291,6 +319,7 @@ int main(int argc, char **argv)
 	all_kinds();
 	linux_reads();
 	issm();
+	far_nodes();
 	storm();
 	slow_clients();
 	return failures != 0;
