@@ -38,11 +38,14 @@ struct uv_cmd;
 
 struct uv_space {
 	struct ring_space rings;	/* first */
+	struct uverbs_bells *bells;	/* at its start */
 	uint64_t size;			/* of the file */
 	struct uv_hole *holes;		/* what was freed, by offset */
 };
 struct uv_space *uv_space_new(void);
 void uv_space_free(struct uv_space *space);
+/* Where a QP of this handle tells; NULL: nowhere. */
+_Atomic uint8_t *uv_space_bell(const struct uv_space *space, uint32_t handle);
 
 /* --- memory of processes (uverbs_look.c, uverbs_mem.c) --- */
 

@@ -48,8 +48,10 @@ static struct uobj *uobj_alloc(struct uverbs_file *uf, enum uobj_type type)
 	obj->type = type;
 	obj->client.event = uv_obj_event;
 	obj->client.rings = &uf->space->rings;
-	if (!handle_alloc(uf, obj))
+	if (!handle_alloc(uf, obj)) {
+		obj->client.bell = uv_space_bell(uf->space, obj->handle);
 		return obj;
+	}
 	free(obj);
 	return NULL;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory of an open uverbs file: a memfd that grows as rings are made, and
- * that the client maps through the file. What a ring leaves is emptied and
+ * that the client maps through the file. It begins with the page that says
+ * which rings need not be rung. What a ring leaves is emptied and
  * given to the next one; it never serves another file, since a client's
  * mappings outlive its descriptors.
  */
@@ -11,6 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utlist.h>
+
+#include <ibfs/uverbs_bells.h>
 
 #include "fs/uverbs.h"
 
@@ -83,6 +86,26 @@ static void space_free(struct ring_space *rings, uint64_t off, size_t size)
 		hole_join(space, hole->prev, hole);
 }
 
+static int map_bells(struct uv_space *space)
+{
+	void *page;
+
+	if (ftruncate(space->rings.fd, UVERBS_BELLS_SIZE))
+		return -1;
+	page = mmap(NULL, UVERBS_BELLS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, space->rings.fd, 0);
+	if (page == MAP_FAILED)
+		return -1;
+	space->bells = page;
+	space->bells->magic = UVERBS_BELLS_MAGIC;
+	space->size = UVERBS_BELLS_SIZE;
+	return 0;
+}
+
+_Atomic uint8_t *uv_space_bell(const struct uv_space *space, uint32_t handle)
+{
+	return handle < UVERBS_BELLS ? &space->bells->quiet[handle] : NULL;
+}
+
 struct uv_space *uv_space_new(void)
 {
 	struct uv_space *space = calloc(1, sizeof(*space));
@@ -92,7 +115,8 @@ struct uv_space *uv_space_new(void)
 	space->rings.alloc = space_alloc;
 	space->rings.free = space_free;
 	space->rings.fd = memfd_create("ibfs-uverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (space->rings.fd >= 0 && !fcntl(space->rings.fd, F_ADD_SEALS, F_SEAL_SHRINK))
+	if (space->rings.fd >= 0 && !fcntl(space->rings.fd, F_ADD_SEALS, F_SEAL_SHRINK) &&
+	    !map_bells(space))
 		return space;
 	uv_space_free(space);
 	return NULL;
@@ -104,6 +128,8 @@ void uv_space_free(struct uv_space *space)
 
 	DL_FOREACH_SAFE(space->holes, hole, tmp)
 		free(hole);
+	if (space->bells)
+		munmap(space->bells, UVERBS_BELLS_SIZE);
 	if (space->rings.fd >= 0)
 		close(space->rings.fd);
 	free(space);

@@ -96,8 +96,12 @@ static bool processor_spare(struct poller *p, uint64_t now, bool client_waits)
 
 static void tell(struct ibfs_qp *qp)
 {
+	bool quiet = qp->polled || qp->busy;
+
+	if (qp->client && qp->client->bell)
+		*qp->client->bell = quiet;
 	if (qp->req.ring.buf)
-		ring_want_doorbell(&qp->req.ring, !qp->polled && !qp->busy);
+		ring_want_doorbell(&qp->req.ring, !quiet);
 }
 
 bool poll_busy(struct ibfs_qp *qp, bool busy)

@@ -739,11 +739,12 @@ static bool req_turn(struct ibfs_qp *qp)
 	return true;
 }
 
-/* Until there is nothing more to do, the ring need not be rung. */
+/* The ring need not be rung until there is nothing more to do, or to wait for. */
 void req_run(struct ibfs_qp *qp)
 {
 	bool more = req_turn(qp);
+	bool waits = qp->req.stalled && (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
 
-	if (poll_busy(qp, more) || more)
+	if (poll_busy(qp, more || waits) || more)
 		qp_kick(qp);
 }

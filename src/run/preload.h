@@ -10,6 +10,8 @@ __attribute__((visibility("hidden"))) bool preload_in_tree(int fd);
 /* Does /dev/infiniband show the tree? */
 __attribute__((visibility("hidden"))) bool preload_has_tree(void);
 
+/* The program closes the descriptor. */
+__attribute__((visibility("hidden"))) void preload_uverbs_close(int fd);
 /* The program is about to write to the descriptor. */
 __attribute__((visibility("hidden"))) void preload_ring_write(int fd);
 

@@ -242,6 +242,7 @@ int close(int fd)
 
 	if (slot)
 		forget(slot);
+	preload_uverbs_close(fd);
 	return next()->close(fd);
 }
 

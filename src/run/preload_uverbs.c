@@ -3,7 +3,8 @@
  * libibfs-run.so's part for uverbs: some commands answer with a new descriptor,
  * which no file system can put into its caller. Their answer is the name of a
  * file in /dev/infiniband/ev; here it is opened, and its descriptor takes the
- * name's place, whether the command came by write() or by ioctl(). And
+ * name's place, whether the command came by write() or by ioctl(). A doorbell is
+ * left out while the engine looks at the ring by itself. And
  * libibverbs asks netlink for devices before it looks into /sys: the kernel's
  * devices aren't those that the program is to see.
  */
@@ -14,15 +15,21 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ibfs/uverbs_bells.h"
 #include "run/preload.h"
+
+#define FDS		1024	/* uverbs files with higher descriptors ring always */
+#define RING_EVERY	256	/* in case that the daemon has died since it looked by itself */
 
 static bool has_descriptor(uint64_t command)
 {
@@ -31,7 +38,7 @@ static bool has_descriptor(uint64_t command)
 }
 
 /* Where the answer's descriptor is, if this is a command that has one: its address, or 0. */
-static uint64_t answer_of(const void *buf, size_t size)
+static uint64_t answer_of(const void *buf, size_t size, uint64_t *command)
 {
 	struct ib_uverbs_cmd_hdr hdr;
 	uint64_t response;
@@ -42,6 +49,7 @@ static uint64_t answer_of(const void *buf, size_t size)
 	if (!has_descriptor(hdr.command) || hdr.in_words * sizeof(uint32_t) != size || !hdr.out_words)
 		return 0;
 	memcpy(&response, (const char *)buf + sizeof(hdr), sizeof(response));
+	*command = hdr.command;
 	return response;
 }
 
@@ -62,6 +70,64 @@ static bool is_uverbs(int fd)
 	return slash && !strncmp(slash, "/uverbs", 7);
 }
 
+/* By descriptor: the file's page, NULL: not looked for, or &none. */
+static const struct uverbs_bells none;
+static const struct uverbs_bells *_Atomic pages[FDS];
+static _Atomic uint8_t left_out[FDS];
+
+static const struct uverbs_bells *find_page(int fd)
+{
+	const struct uverbs_bells *page = MAP_FAILED, *before = NULL;
+
+	if (is_uverbs(fd))
+		page = mmap(NULL, UVERBS_BELLS_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+	if (page != MAP_FAILED && page->magic != UVERBS_BELLS_MAGIC) {
+		munmap((void *)page, UVERBS_BELLS_SIZE);
+		page = MAP_FAILED;
+	}
+	if (page == MAP_FAILED)
+		page = &none;
+	if (atomic_compare_exchange_strong(&pages[fd], &before, page))
+		return page;
+	if (page != &none)
+		munmap((void *)page, UVERBS_BELLS_SIZE);
+	return before;
+}
+
+void preload_uverbs_close(int fd)
+{
+	const struct uverbs_bells *page = NULL;
+
+	if (fd >= 0 && fd < FDS && pages[fd])
+		page = atomic_exchange(&pages[fd], NULL);
+	if (page && page != &none)
+		munmap((void *)page, UVERBS_BELLS_SIZE);
+}
+
+/* A doorbell that tells the engine nothing, since it looks by itself? */
+static bool need_not_ring(int fd, const void *buf, size_t size)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_post_send post;
+	} cmd;
+	const struct uverbs_bells *page;
+
+	if (size != sizeof(cmd) || fd < 0 || fd >= FDS)
+		return false;
+	memcpy(&cmd, buf, sizeof(cmd));
+	if (cmd.hdr.command != IB_USER_VERBS_CMD_POST_SEND || cmd.post.wr_count ||
+	    cmd.post.sge_count || cmd.hdr.in_words * sizeof(uint32_t) != size ||
+	    cmd.post.qp_handle >= UVERBS_BELLS)
+		return false;
+	page = pages[fd];
+	if (!page)
+		page = find_page(fd);
+	/* After what the caller has posted. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return page != &none && page->quiet[cmd.post.qp_handle] && ++left_out[fd] % RING_EVERY;
+}
+
 static int open_event(uint32_t number)
 {
 	char path[48];
@@ -71,11 +137,14 @@ static int open_event(uint32_t number)
 }
 
 /* False: there is no descriptor, and errno says why. */
-static bool install(uint64_t response)
+static bool install(int uverbs, uint64_t command, uint64_t response)
 {
 	uint32_t *answer = (uint32_t *)(uintptr_t)response;
 	int fd = open_event(*answer);
 
+	/* A new file, whatever the descriptor was before. */
+	if (command == IB_USER_VERBS_CMD_GET_CONTEXT)
+		preload_uverbs_close(uverbs);
 	*answer = (uint32_t)fd;
 	return fd >= 0;
 }
@@ -95,7 +164,7 @@ static bool install_invoked(int fd, struct ib_uverbs_ioctl_hdr *hdr)
 	const struct ib_uverbs_attr *out = find_attr(hdr, UVERBS_ATTR_CORE_OUT);
 
 	return !command || !out || !has_descriptor(command->data) || !is_uverbs(fd) ||
-	       install(out->data);
+	       install(fd, command->data, out->data);
 }
 
 /* An event file made by a method of its own: its number is the attribute's. */
@@ -122,21 +191,26 @@ static bool after_ioctl(int fd, struct ib_uverbs_ioctl_hdr *hdr)
 /* glibc's declarations have reserved names. NOLINTBEGIN(*-inconsistent-declaration-parameter-name) */
 ssize_t write(int fd, const void *buf, size_t size)
 {
-	uint64_t response;
-	int saved;
+	uint64_t response, command;
+	int saved = errno;
 	ssize_t n;
 
+	if (need_not_ring(fd, buf, size)) {
+		errno = saved;
+		return (ssize_t)size;
+	}
+	errno = saved;
 	preload_ring_write(fd);
 	n = syscall(SYS_write, fd, buf, size);
 	saved = errno;
 	if (n < 0 || (size_t)n != size)
 		return n;
-	response = answer_of(buf, size);
+	response = answer_of(buf, size, &command);
 	if (!response || !is_uverbs(fd)) {
 		errno = saved;
 		return n;
 	}
-	if (!install(response))
+	if (!install(fd, command, response))
 		return -1;
 	errno = saved;
 	return n;
