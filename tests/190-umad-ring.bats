@@ -75,6 +75,12 @@ processors() { taskset -pc $$ | sed 's/.*: //; s/\([0-9]*\).*[-,]/\1 /'; }
 	done
 }
 
+@test "who is followed, and who isn't" {
+	run "$BUILD/tests/follow"
+	[ "$status" != 77 ] || skip "needs two processors"
+	[ "$status" = 0 ] || fail "$output"
+}
+
 @test "the daemon leaves no processor that it was bound to" {
 	local first last all
 	read -r first last < <(processors)

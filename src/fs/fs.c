@@ -14,7 +14,8 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "fs/follow.h"
+#include <ibfs/follow.h>
+
 #include "fs/obj.h"
 #include "fs/rows.h"
 

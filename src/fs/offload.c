@@ -16,11 +16,11 @@
 #include <time.h>
 #include <utlist.h>
 
+#include <ibfs/follow.h>
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
 #include <ibfs/priority.h>
 
-#include "fs/follow.h"
 #include "fs/quick.h"
 
 #define STACK_SIZE	(256 << 10)

@@ -14,10 +14,10 @@
 #include <string.h>
 #include <utlist.h>
 
+#include <ibfs/follow.h>
 #include <ibfs/ibfs.h>
 #include <ibfs/umad_ring.h>
 
-#include "fs/follow.h"
 #include "fs/tree.h"
 #include "fs/umad.h"
 #include "fs/umad_ring.h"
@@ -386,7 +386,7 @@ static ssize_t umad_write(struct file *file, struct fs_req *req, const void *buf
 		return (ssize_t)umad_part_write(uf, part, size);
 	if (size >= LONG_WRITE && req->cred.pid)
 		return umad_far_write(uf, req, buf, size, off);
-	follow_request(file->ibfs->follow, umad_ring_cpu(uf));
+	follow_request(file->ibfs->follow, umad_ring_cpu(uf), file->ibfs->fs->requests);
 	return umad_file_send(uf, buf, size);
 }
 

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ibfs/follow.h"
 #include "ibfs/priority.h"
 
 #include "hca/poll.h"
@@ -205,6 +206,7 @@ static void poll_task(struct task *task)
 	struct poller *p = (struct poller *)((char *)task - offsetof(struct poller, task));
 	uint64_t now = now_ns();
 
+	follow_pause(p->ibfs->follow);
 	scan(p, now);
 	expire(p, now);
 	if (p->num)

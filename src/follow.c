@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Following a client, fs/follow.h. Touches the calling thread's processor
+ * Following a client, ibfs/follow.h. Touches the calling thread's processor
  * affinity only, and never leaves what that was before; sched_setaffinity(2).
  * What counts is looked at in periods: a client that asks seldom, or beside
  * others that ask for something else, is not followed.
@@ -9,8 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "fs/follow.h"
-#include "fs/tree.h"
+#include <ibfs/follow.h>
 
 enum {
 	PATIENCE = 8,		/* requests from another processor in a row, before a move */
@@ -28,7 +27,8 @@ struct follow {
 	int from;			/* where the last requests came from, */
 	unsigned int in_row;		/* so many of them */
 	unsigned int count;		/* in this period */
-	uint64_t all;			/* requests of all kinds when it began */
+	uint64_t first, last;		/* requests of all kinds when it began, and at the last one */
+	bool paused;			/* in this period */
 	bool wanted;			/* by what the last period was like */
 };
 
@@ -57,10 +57,11 @@ static void move(struct follow *follow, int cpu)
 static void on_period(struct ev_loop *loop, struct ev_timer *w, int revents)
 {
 	struct follow *follow = w->data;
-	uint64_t all = follow->ibfs->fs->requests - follow->all;
+	uint64_t all = follow->last - follow->first;
 
 	(void)revents;
-	follow->wanted = follow->count >= BUSY && all - follow->count <= all / OTHERS;
+	follow->wanted = !follow->paused && follow->count >= BUSY &&
+			 all - follow->count <= all / OTHERS;
 	if (!follow->wanted)
 		leave(follow);
 	if (!follow->count) {
@@ -68,10 +69,11 @@ static void on_period(struct ev_loop *loop, struct ev_timer *w, int revents)
 		ev_ref(loop);
 	}
 	follow->count = 0;
-	follow->all = follow->ibfs->fs->requests;
+	follow->first = follow->last;
+	follow->paused = false;
 }
 
-void follow_request(struct follow *follow, int cpu)
+void follow_request(struct follow *follow, int cpu, uint64_t requests)
 {
 	struct ev_loop *loop;
 
@@ -79,17 +81,27 @@ void follow_request(struct follow *follow, int cpu)
 		return;
 	loop = follow->ibfs->loop;
 	if (!ev_is_active(&follow->period)) {
-		follow->all = follow->ibfs->fs->requests;
+		follow->first = requests - 1;
 		ev_timer_again(loop, &follow->period);
 		ev_unref(loop);		/* it doesn't keep a loop going */
 	}
 	follow->count++;
+	follow->last = requests;
 	if (cpu != follow->from) {
 		follow->from = cpu;
 		follow->in_row = 0;
 	}
 	if (++follow->in_row >= PATIENCE && follow->wanted && cpu != follow->cpu)
 		move(follow, cpu);
+}
+
+void follow_pause(struct follow *follow)
+{
+	if (!follow)
+		return;
+	follow->paused = true;
+	follow->wanted = false;
+	leave(follow);
 }
 
 void follow_thread(const struct follow *follow, pthread_attr_t *attr)
