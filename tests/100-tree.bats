@@ -10,8 +10,8 @@ teardown_file() { stop_ibfs; }
 text_files()
 {
 	find "$MNT" -path '*/peer/ports/[1-9]' -prune -o -path '*/peer/*/peer' -prune -o \
-		-type f -readable ! -name 'umad*' ! -name 'issm*' ! -name 'uverbs*' ! -name pcap \
-		! -name events ! -name query ! -name ctl -print
+		-type f -readable ! -name 'umad*' ! -name 'issm*' ! -name 'uverbs*' ! -name rdma_cm \
+		! -name pcap ! -name events ! -name query ! -name ctl -print
 }
 
 # Each pattern must match all of the content of all files of this name.
@@ -88,7 +88,7 @@ check_format()	# NAME REGEX
 	[ "$(ls "$MNT/sys/class/infiniband")" = $'rxe0\nrxe1' ]
 	[ "$(ls "$MNT/sys/class/infiniband/rxe0/ports")" = 1 ]
 	[ "$(cat "$MNT/sys/class/infiniband_mad/umad1/ibdev")" = rxe1 ]
-	[ "$(ls "$MNT/dev/infiniband")" = $'ev\nissm0\nissm1\numad0\numad1\nuverbs0\nuverbs1' ]
+	[ "$(ls "$MNT/dev/infiniband")" = $'ev\nissm0\nissm1\nrdma_cm\numad0\numad1\nuverbs0\nuverbs1' ]
 }
 
 @test "gids and pkeys are numbered without a gap" {
