@@ -13,3 +13,4 @@ edges() { "$BUILD/tests/verbs_edges" "$1"; }
 @test "responder resources are changed while in use" { edges fewer_resources; }
 @test "an XRC SRQ goes in the middle of a message" { edges xrc_cut; }
 @test "checksums in memory that takes its time" { edges remote_csum; }
+@test "headers of no version, and of no GID of the port" { edges headers; }

@@ -185,6 +185,50 @@ static void test_fewer_resources(void)
 	pair_close(&a, &b);
 }
 
+/* A datagram with a GRH to b, by hand: does it get there? */
+static bool gets_there(uint8_t bth_flags, uint8_t version, uint8_t nxthdr, uint64_t prefix, uint64_t guid)
+{
+	struct port *from = side_port(&a), *to = side_port(&b);
+	struct lrh lrh = { 0, LNH_GRH, htons(to->lid), 0, htons(from->lid) };
+	struct grh grh = { .ver_tclass_flow = htonl((uint32_t)version << 28), .nxthdr = nxthdr };
+	struct bth bth = { 0x64, bth_flags, htons(0xffff), htonl(b.qpn), 0 };
+	struct deth deth = { htonl(0x1234), htonl(a.qpn) };
+	__be64 gid[2] = { htobe64(prefix), htobe64(guid) };
+	struct packet pkt;
+	struct ibfs_wc wc;
+
+	memcpy(grh.dgid, gid, 16);
+	packet_init(&pkt);
+	memcpy(packet_put(&pkt, sizeof(lrh)), &lrh, sizeof(lrh));
+	memcpy(packet_put(&pkt, sizeof(grh)), &grh, sizeof(grh));
+	memcpy(packet_put(&pkt, sizeof(bth)), &bth, sizeof(bth));
+	memcpy(packet_put(&pkt, sizeof(deth)), &deth, sizeof(deth));
+	CHECK(!side_recv(&b, 0, 100) && !port_xmit(from, &pkt));
+	turns(2);
+	return b.ops->poll_cq(b.cq, 1, &wc) == 1 && !wc.status && wc.wc_flags & IBV_WC_GRH;
+}
+
+static void test_headers(void)
+{
+	const uint64_t link_local = GID_PREFIX_DEFAULT, other = link_local + 1;
+	uint64_t guid;
+
+	pair_open(&a, &b, IBV_QPT_UD);
+	guid = side_port(&b)->guid;
+	CHECK(gets_there(0, GRH_VERSION, GRH_NXTHDR_IBA, link_local, guid));
+	CHECK(!gets_there(1, GRH_VERSION, GRH_NXTHDR_IBA, link_local, guid));
+	CHECK(!gets_there(0, 4, GRH_NXTHDR_IBA, link_local, guid));
+	CHECK(!gets_there(0, GRH_VERSION, 17, link_local, guid));
+	CHECK(!gets_there(0, GRH_VERSION, GRH_NXTHDR_IBA, link_local, guid + 1));
+	CHECK(!gets_there(0, GRH_VERSION, GRH_NXTHDR_IBA, other, guid));
+	/* The subnet's own prefix, and the default one beside it. */
+	side_port(&b)->gid_prefix = other;
+	CHECK(gets_there(0, GRH_VERSION, GRH_NXTHDR_IBA, other, guid));
+	CHECK(gets_there(0, GRH_VERSION, GRH_NXTHDR_IBA, link_local, guid));
+	side_port(&b)->gid_prefix = link_local;
+	pair_close(&a, &b);
+}
+
 /* A packet of a message to an XRC SRQ, by hand. */
 static void xrc_packet(unsigned int opcode, uint32_t psn, uint32_t srqn, void *data, uint32_t len)
 {
@@ -283,7 +327,8 @@ int main(int argc, char **argv)
 		{ "keys", test_keys }, { "idle_timer", test_idle_timer },
 		{ "double_rnr", test_double_rnr }, { "psn_window", test_psn_window },
 		{ "read_again", test_read_again }, { "fewer_resources", test_fewer_resources },
-		{ "xrc_cut", test_xrc_cut }, { "remote_csum", test_remote_csum }, { 0 },
+		{ "xrc_cut", test_xrc_cut }, { "remote_csum", test_remote_csum },
+		{ "headers", test_headers }, { 0 },
 	};
 
 	return run_tests(tests, argc, argv);

@@ -13,7 +13,6 @@
 #include "fabric/link.h"
 #include "fabric/wire.h"
 
-#define GID_PREFIX_DEFAULT	0xfe80000000000000ULL
 #define PKEY_BASE		0x7fff	/* the key without its membership bit */
 #define PKEY_FULL		0x8000
 #define VLARB_BLOCKS		4

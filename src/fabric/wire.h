@@ -38,7 +38,9 @@ struct grh {			/* 8.3 */
 	uint8_t dgid[16];
 };
 
+#define GRH_VERSION	6
 #define GRH_NXTHDR_IBA	0x1b
+#define GID_PREFIX_DEFAULT 0xfe80000000000000ULL	/* 4.1.1 */
 
 struct bth {			/* 9.2 */
 	uint8_t opcode;
@@ -57,6 +59,7 @@ struct deth {			/* 9.3.1 */
 #define BTH_MIGRATED	0x40
 #define BTH_PAD_MASK	0x30
 #define BTH_PAD_SHIFT	4
+#define BTH_TVER	0x0f
 #define BTH_ACKREQ	0x80000000U	/* in psn */
 #define BTH_PSN_MASK	0xffffffU
 #define BTH_QPN_MASK	0xffffffU	/* in dqpn */

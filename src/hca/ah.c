@@ -67,13 +67,18 @@ void ah_destroy(struct ibfs_ah *ah)
 	free(ah);
 }
 
-static int gid_index(const struct port *port, const union ibv_gid *gid)
+/* The default prefix is a port's too, whatever else it was given. 4.1.1 */
+int ah_gid_index(const struct port *port, const uint8_t gid[16])
 {
+	__be64 half[2];
+
+	memcpy(half, gid, sizeof(half));
+	if (be64toh(half[0]) != port->gid_prefix && be64toh(half[0]) != GID_PREFIX_DEFAULT)
+		return -EINVAL;
 	for (unsigned int i = 0; i < port->node->num_guids; i++) {
 		uint64_t guid = port_gid_guid(port, i);
 
-		if (guid && be64toh(gid->global.subnet_prefix) == port->gid_prefix &&
-		    be64toh(gid->global.interface_id) == guid)
+		if (guid && be64toh(half[1]) == guid)
 			return i;
 	}
 	return -EINVAL;
@@ -95,7 +100,7 @@ int ah_from_wc(struct ibfs_device *dev, unsigned int port_num, const struct ibfs
 	if (!(wc->wc_flags & IBV_WC_GRH))
 		return 0;
 	/* A message to a multicast group came to no GID of ours: index 0 answers. */
-	index = grh->dgid.raw[0] == 0xff ? 0 : gid_index(port, &grh->dgid);
+	index = grh->dgid.raw[0] == 0xff ? 0 : ah_gid_index(port, grh->dgid.raw);
 	if (index < 0)
 		return index;
 	attr->is_global = 1;

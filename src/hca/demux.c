@@ -122,6 +122,18 @@ static void mcast_recv(struct verbs *verbs, struct rx *rx)
 	}
 }
 
+/* Versions that there are, and a GID of this port's or a group's. 9.6.1.1, 9.6.1.2 */
+static bool headers_ok(const struct rx *rx)
+{
+	if (rx->bth->flags & BTH_TVER)
+		return false;
+	if (!rx->grh)
+		return true;
+	if (ntohl(rx->grh->ver_tclass_flow) >> 28 != GRH_VERSION || rx->grh->nxthdr != GRH_NXTHDR_IBA)
+		return false;
+	return rx->grh->dgid[0] == 0xff || ah_gid_index(rx->port, rx->grh->dgid) >= 0;
+}
+
 void net_recv(struct hca *hca, struct port *port, struct packet *pkt)
 {
 	struct verbs *verbs = hca->engine_priv;
@@ -135,6 +147,8 @@ void net_recv(struct hca *hca, struct port *port, struct packet *pkt)
 		raw_recv(verbs, &rx);
 		return;
 	}
+	if (!headers_ok(&rx))
+		return;
 	if (rx.multicast) {
 		mcast_recv(verbs, &rx);
 		return;

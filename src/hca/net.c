@@ -19,10 +19,10 @@ static void put_grh(uint8_t *at, const struct port *port, const struct ibv_globa
 		htobe64(port->gid_prefix), htobe64(port_gid_guid(port, route->sgid_index)),
 	};
 
-	grh->ver_tclass_flow = htonl(6U << 28 | (uint32_t)route->traffic_class << 20 |
+	grh->ver_tclass_flow = htonl((uint32_t)GRH_VERSION << 28 | (uint32_t)route->traffic_class << 20 |
 				     (route->flow_label & 0xfffff));
 	grh->paylen = 0;
-	grh->nxthdr = 0x1b;
+	grh->nxthdr = GRH_NXTHDR_IBA;
 	grh->hoplmt = route->hop_limit;
 	memcpy(grh->sgid, gid, 16);
 	memcpy(grh->dgid, route->dgid.raw, 16);

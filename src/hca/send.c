@@ -15,7 +15,6 @@
 
 #define IN_FLIGHT	"a MAD with this TID and class is in flight"
 #define BAD_ROUTE	"a directed route that can't be"
-#define GRH_VERSION	6
 
 static void push_deth(struct packet *pkt, uint32_t qpn)
 {

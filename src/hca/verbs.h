@@ -285,6 +285,8 @@ struct ibfs_ah {
 	struct ibv_ah_attr attr;
 };
 int ah_check(const struct verbs *verbs, const struct ibv_ah_attr *attr);
+/* Which of the port's GIDs this is, or -EINVAL. */
+int ah_gid_index(const struct port *port, const uint8_t gid[16]);
 
 struct mcast_member {
 	struct mcast_member *prev, *next;
