@@ -21,9 +21,9 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include <ibfs/follow.h>
 #include <ibfs/ibfs.h>
 
-#include "fs/follow.h"
 #include "fs/quick.h"
 
 #define LOOK_NS		4000000
