@@ -647,6 +647,7 @@ static const struct setting settings[] = {
 	{ "p9", parse_group, MEMBER(conf, p9), .members = p9_settings },
 	{ "limits", parse_group, .offset = 0, .members = limits_settings },
 	{ "log", parse_log, MEMBER(conf, log) },
+	{ "passthrough", parse_bool, MEMBER(conf, passthrough) },
 	{ "realtime", parse_bool, MEMBER(conf, realtime) },
 	{ 0 }
 };
@@ -758,7 +759,7 @@ static struct conf *conf_new(void)
 		.tcp_uid = NOBODY, .tcp_gid = NOBODY,
 		.msize = 1 << 20, .connections = 1024, .fids = 16384, .tags = 1024, .memory = 8,
 	};
-	conf->realtime = true;
+	conf->realtime = conf->passthrough = true;
 	conf->errors = 256;
 	conf->events = 1024;
 	conf->user_objects = 16384;

@@ -15,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <ibfs/uverbs_rings.h>
 
 static int failed;
 
@@ -393,6 +396,31 @@ static void test_domains(void)
 	close(q.fd);
 }
 
+/* The rings' memory by a socket, for who can't map the file. */
+static void test_rings_sent(void)
+{
+	struct ibfs_uverbs_rings req = { .sock = -1 };
+	int fd = open_context("rxe0/uverbs"), pair[2];
+	char byte;
+
+	CHECK(command(fd, IBFS_UVERBS_RINGS, &req, sizeof(req), 0) == -EBADF);
+	req.sock = fd;
+	CHECK(command(fd, IBFS_UVERBS_RINGS, &req, sizeof(req), 0) == -ENOTSOCK);
+	CHECK(!socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair));
+	req.sock = pair[1];
+	CHECK(command(fd, IBFS_UVERBS_RINGS, &req, sizeof(req), 0) == 0);
+	CHECK(recv(pair[0], &byte, 1, MSG_DONTWAIT) == 1);
+	/* One that is full doesn't hold the daemon up. */
+	for (int i = 0; i < 10000; i++)
+		if (command(fd, IBFS_UVERBS_RINGS, &req, sizeof(req), 0) == -EAGAIN)
+			break;
+	CHECK(command(fd, IBFS_UVERBS_RINGS, &req, sizeof(req), 0) == -EAGAIN);
+	close(pair[0]);
+	CHECK(command(fd, IBFS_UVERBS_RINGS, &req, sizeof(req), 0) == -ECONNREFUSED);
+	close(pair[1]);
+	close(fd);
+}
+
 static void test_regions(void)
 {
 	uint8_t *rw = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -475,6 +503,7 @@ int main(int argc, char **argv)
 	test_headers();
 	test_handles();
 	test_domains();
+	test_rings_sent();
 	test_regions();
 	test_data();
 	test_events();

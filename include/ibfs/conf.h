@@ -77,6 +77,7 @@ struct conf {
 	struct conf_files files;
 	struct conf_p9 p9;
 	const char *log;		/* path of a file, "syslog", or NULL: stderr or syslog */
+	bool passthrough;		/* files may be mapped by FUSE passthrough */
 	bool realtime;			/* the engine may be SCHED_FIFO */
 	unsigned int errors, events;	/* lines that the files of these names keep */
 	unsigned int user_objects;	/* of each kind of verbs' resources; not root's */

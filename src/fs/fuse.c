@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include <ibfs/conf.h>
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
 
@@ -792,7 +793,7 @@ struct fuse_front *fuse_front_start(struct ibfs *ibfs, const char *mountpoint, c
 		ibfs_log(ibfs, "cannot mount on %s", mountpoint);
 		goto err_mount;
 	}
-	passthrough_init(&front->passthrough, fd);
+	passthrough_init(&front->passthrough, fd, ibfs->conf->passthrough);
 	ev_io_init(&front->io, front_io, fd, EV_READ);
 	front->io.data = front;
 	ev_idle_init(&front->idle, notify_due);

@@ -46,9 +46,9 @@ struct backing {
 	UT_hash_handle hh;
 };
 
-void passthrough_init(struct passthrough *pt, int fd)
+void passthrough_init(struct passthrough *pt, int fd, bool allowed)
 {
-	*pt = (struct passthrough){ .fd = fd };
+	*pt = (struct passthrough){ .fd = fd, .allowed = allowed };
 }
 
 void passthrough_request(struct passthrough *pt, const void *buf, size_t len)
@@ -63,7 +63,7 @@ void passthrough_request(struct passthrough *pt, const void *buf, size_t len)
 		return;
 	memcpy(words, (const char *)buf + sizeof(head), sizeof(words));
 	pt->init = head.unique;
-	pt->offered = (words[IN_FLAGS] & INIT_EXT) && (words[IN_FLAGS2] & INIT_PASSTHROUGH);
+	pt->offered = pt->allowed && (words[IN_FLAGS] & INIT_EXT) && (words[IN_FLAGS2] & INIT_PASSTHROUGH);
 }
 
 void passthrough_reply(struct passthrough *pt, struct iovec *iov, int count)

@@ -20,10 +20,12 @@ struct passthrough {
 	bool answered;			/* INIT was; nothing to watch for any more */
 	bool offered, on;		/* by the kernel; in our answer */
 	uint64_t init;			/* the INIT request's unique */
+	bool allowed;			/* by the configuration */
 	struct backing *backings;	/* by node id */
 };
 
-void passthrough_init(struct passthrough *pt, int fd);
+/* Not allowed: as if the kernel had none. */
+void passthrough_init(struct passthrough *pt, int fd, bool allowed);
 void passthrough_free(struct passthrough *pt);
 /* What was read from, or is written to /dev/fuse, until pt->answered. */
 void passthrough_request(struct passthrough *pt, const void *buf, size_t len);

@@ -11,7 +11,7 @@
  *  uverbs_ioctl.c uverbs_methods.c uverbs_query.c	RDMA_VERBS_IOCTL, its methods
  *  uverbs_obj.c	handles
  *  uverbs_event.c	completion and asynchronous event files
- *  uverbs_space.c	the file's memory, where its rings are
+ *  uverbs_space.c uverbs_rings.c	the file's memory, where its rings are
  *  uverbs_look.c uverbs_mem.c	memory of processes
  *  uverbs_dev.c uverbs_pd.c uverbs_cq.c uverbs_srq.c uverbs_qp.c uverbs_post.c	commands
  *  uverbs_class.c	names in the tree
@@ -70,6 +70,8 @@ void uv_range_init(struct uv_range *range);
 /* Helper: 0, -EFAULT (not mapped, or not so), -EPERM, -ESRCH. Afterwards the fds are the caller's. */
 int uv_range_look(struct uv_range *range, pid_t tid);
 void uv_range_drop(struct uv_range *range);
+/* Helper: whose thread it is; -ESRCH, -ENOENT. */
+int uv_tgid(pid_t tid, pid_t *tgid);
 /* Helper: may the process read, or write, all of it now? 0, -EFAULT. */
 int uv_range_check(pid_t tgid, uint64_t start, uint64_t length, bool write);
 
@@ -295,6 +297,8 @@ static inline const struct verbs_ops *uv_verbs(const struct uverbs_file *uf)
 /* --- commands' functions, by file --- */
 
 int uv_get_context(struct uv_cmd *cmd);
+void uv_prep_rings(struct uv_cmd *cmd);
+int uv_rings(struct uv_cmd *cmd);
 int uv_query_device(struct uv_cmd *cmd);
 int uv_ex_query_device(struct uv_cmd *cmd);
 int uv_query_port(struct uv_cmd *cmd);

@@ -2,9 +2,11 @@
 /*
  * The commands of uverbs: sizes and functions. Kernel: uverbs_def_write_intf.
  * What isn't here (flow steering, work queues, MODIFY_AH) the kernel doesn't
- * have, or the rxe driver hasn't: EOPNOTSUPP.
+ * have, or the rxe driver hasn't: EOPNOTSUPP. One is of this file alone.
  */
 #include <errno.h>
+
+#include <ibfs/uverbs_rings.h>
 
 #include "fs/uverbs.h"
 
@@ -25,6 +27,8 @@ static const struct uv_method methods[] = {
 	{ NAME(QUERY_PORT), 0, 0, 0, SIZE(query_port), SIZE(query_port_resp), NULL, uv_query_port },
 	{ EX_NAME(QUERY_DEVICE), EX, DRIVER, 0, SIZE(ex_query_device),
 	  UPTO(ex_query_device_resp, response_length), NULL, uv_ex_query_device },
+
+	{ IBFS_UVERBS_RINGS, 0, 0, 0, sizeof(struct ibfs_uverbs_rings), 0, uv_prep_rings, uv_rings },
 
 	{ NAME(ALLOC_PD), 0, DRIVER, 0, SIZE(alloc_pd), SIZE(alloc_pd_resp), NULL, uv_alloc_pd },
 	{ NAME(DEALLOC_PD), 0, 0, 0, SIZE(dealloc_pd), 0, NULL, uv_dealloc_pd },

@@ -92,6 +92,13 @@ static int look_status(pid_t tid, pid_t *tgid, bool *unlimited)
 	return 0;
 }
 
+int uv_tgid(pid_t tid, pid_t *tgid)
+{
+	bool unlimited;
+
+	return look_status(tid, tgid, &unlimited);
+}
+
 /*
  * Only pages that are memory: those of another file system may not come for
  * ever. The file is looked at before it is opened, since to open can do things.

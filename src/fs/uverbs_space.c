@@ -115,7 +115,7 @@ struct uv_space *uv_space_new(void)
 	space->rings.alloc = space_alloc;
 	space->rings.free = space_free;
 	space->rings.fd = memfd_create("ibfs-uverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (space->rings.fd >= 0 && !fcntl(space->rings.fd, F_ADD_SEALS, F_SEAL_SHRINK) &&
+	if (space->rings.fd >= 0 && !fcntl(space->rings.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) &&
 	    !map_bells(space))
 		return space;
 	uv_space_free(space);

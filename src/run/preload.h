@@ -15,4 +15,7 @@ __attribute__((visibility("hidden"))) void preload_uverbs_close(int fd);
 /* The program is about to write to the descriptor. */
 __attribute__((visibility("hidden"))) void preload_ring_write(int fd);
 
+/* Is the open file a uverbs file of the tree? errno may change. */
+__attribute__((visibility("hidden"))) bool preload_is_uverbs(int fd);
+
 #endif

@@ -53,7 +53,7 @@ static uint64_t answer_of(const void *buf, size_t size, uint64_t *command)
 	return response;
 }
 
-static bool is_uverbs(int fd)
+bool preload_is_uverbs(int fd)
 {
 	char link[40], target[256];
 	const char *slash;
@@ -79,7 +79,7 @@ static const struct uverbs_bells *find_page(int fd)
 {
 	const struct uverbs_bells *page = MAP_FAILED, *before = NULL;
 
-	if (is_uverbs(fd))
+	if (preload_is_uverbs(fd))
 		page = mmap(NULL, UVERBS_BELLS_SIZE, PROT_READ, MAP_SHARED, fd, 0);
 	if (page != MAP_FAILED && page->magic != UVERBS_BELLS_MAGIC) {
 		munmap((void *)page, UVERBS_BELLS_SIZE);
@@ -163,7 +163,7 @@ static bool install_invoked(int fd, struct ib_uverbs_ioctl_hdr *hdr)
 	const struct ib_uverbs_attr *command = find_attr(hdr, UVERBS_ATTR_WRITE_CMD);
 	const struct ib_uverbs_attr *out = find_attr(hdr, UVERBS_ATTR_CORE_OUT);
 
-	return !command || !out || !has_descriptor(command->data) || !is_uverbs(fd) ||
+	return !command || !out || !has_descriptor(command->data) || !preload_is_uverbs(fd) ||
 	       install(fd, command->data, out->data);
 }
 
@@ -172,7 +172,7 @@ static bool install_attr(int fd, struct ib_uverbs_ioctl_hdr *hdr)
 {
 	struct ib_uverbs_attr *attr = find_attr(hdr, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE);
 
-	if (attr && is_uverbs(fd))
+	if (attr && preload_is_uverbs(fd))
 		attr->data_s64 = open_event((uint32_t)attr->data);
 	return !attr || attr->data_s64 >= 0;
 }
@@ -206,7 +206,7 @@ ssize_t write(int fd, const void *buf, size_t size)
 	if (n < 0 || (size_t)n != size)
 		return n;
 	response = answer_of(buf, size, &command);
-	if (!response || !is_uverbs(fd)) {
+	if (!response || !preload_is_uverbs(fd)) {
 		errno = saved;
 		return n;
 	}

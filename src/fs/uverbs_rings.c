@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The memory of a uverbs file's rings as a descriptor, for processes that can't
+ * map it through the file: ibfs/uverbs_rings.h. pidfd_getfd(2), unix(7).
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ibfs/uverbs_rings.h>
+
+#include "fs/uverbs.h"
+
+/* Helper: the socket becomes ours. */
+void uv_prep_rings(struct uv_cmd *cmd)
+{
+	struct ibfs_uverbs_rings req;
+	int pidfd;
+
+	uv_request(cmd, &req, sizeof(req));
+	cmd->err = uv_tgid(cmd->job.pid, &cmd->range.tgid);
+	if (cmd->err)
+		return;
+	pidfd = (int)syscall(SYS_pidfd_open, cmd->range.tgid, 0);
+	if (pidfd >= 0)
+		cmd->range.fd = (int)syscall(SYS_pidfd_getfd, pidfd, req.sock, 0);
+	if (cmd->range.fd < 0)
+		cmd->err = -errno;
+	if (pidfd >= 0)
+		close(pidfd);
+}
+
+int uv_rings(struct uv_cmd *cmd)
+{
+	int fd = cmd->uf->space->rings.fd;
+	union {
+		struct cmsghdr head;
+		char buf[CMSG_SPACE(sizeof(fd))];
+	} control = { .head = {
+		.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(fd)),
+	} };
+	struct iovec byte = { "", 1 };
+	struct msghdr msg = {
+		.msg_iov = &byte, .msg_iovlen = 1,
+		.msg_control = control.buf, .msg_controllen = sizeof(control.buf),
+	};
+
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	return sendmsg(cmd->range.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -errno;
+}
