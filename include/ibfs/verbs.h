@@ -241,6 +241,7 @@ struct verbs_ops {
 	/* What struct ibv_device_attr has no field for. */
 	enum ibv_atomic_cap masked_atomic_cap;
 	unsigned int max_fast_reg_page_list_len;
+	bool no_rings;			/* queues can't be mapped: no uverbs file either */
 
 	int (*alloc_pd)(struct ibfs_device *dev, struct ibfs_pd **pd);
 	int (*dealloc_pd)(struct ibfs_pd *pd);			/* EBUSY */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ibfs/verbs.h>
+
 #include "fs/rows.h"
 
 enum { UVERBS_IBDEV, UVERBS_DEV, UVERBS_ABI };
@@ -28,7 +30,7 @@ const struct entry sys_uverbs_entries[] = {
 
 bool uverbs_has(const struct ibfs_device *dev)
 {
-	return dev->ops->verbs && dev->node_type == IBV_NODE_CA;
+	return dev->ops->verbs && !dev->ops->verbs->no_rings && dev->node_type == IBV_NODE_CA;
 }
 
 int uverbs_device_added(struct ibfs_device *dev)

@@ -29,7 +29,7 @@ static void cq_moder_timeout(struct ev_loop *loop, ev_timer *timer, int revents)
 	cq_fire(timer->data);
 }
 
-int cq_create(struct ibfs_device *dev, int cqe, struct verbs_client *client, struct ibfs_cq **out)
+int cq_new(struct verbs *verbs, int cqe, struct verbs_client *client, struct ibfs_cq **out)
 {
 	struct ibfs_cq *cq;
 	int err;
@@ -39,7 +39,7 @@ int cq_create(struct ibfs_device *dev, int cqe, struct verbs_client *client, str
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
-	cq->verbs = verbs_of(dev);
+	cq->verbs = verbs;
 	cq->client = client;
 	cq->cqe = cqe;
 	ev_timer_init(&cq->moder_timer, cq_moder_timeout, 0, 0);
@@ -57,6 +57,11 @@ ring:
 free:
 	free(cq);
 	return err;
+}
+
+int cq_create(struct ibfs_device *dev, int cqe, struct verbs_client *client, struct ibfs_cq **out)
+{
+	return cq_new(verbs_of(dev), cqe, client, out);
 }
 
 int cq_destroy(struct ibfs_cq *cq)

@@ -611,6 +611,8 @@ int mr_dereg(struct ibfs_mr *mr);
 int mw_alloc(struct ibfs_pd *pd, enum ibv_mw_type type, struct ibfs_mw **mw);
 void mw_query(struct ibfs_mw *mw, struct ibfs_mw_attr *attr);
 int mw_dealloc(struct ibfs_mw *mw);
+/* With the engine's state of no HCA but its loop and table of CQs, for other backends. */
+int cq_new(struct verbs *verbs, int cqe, struct verbs_client *client, struct ibfs_cq **cq);
 int cq_create(struct ibfs_device *dev, int cqe, struct verbs_client *client, struct ibfs_cq **cq);
 int cq_resize(struct ibfs_cq *cq, int cqe);
 int cq_modify(struct ibfs_cq *cq, uint16_t count, uint16_t period_us);

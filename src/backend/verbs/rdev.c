@@ -9,7 +9,7 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "backend/verbs/rdev.h"
+#include "backend/verbs/rverbs.h"
 
 /* --- calls --- */
 
@@ -64,37 +64,64 @@ struct async {
 
 struct event_note {
 	struct note note;		/* first */
-	unsigned int num, port;
-	enum ibv_event_type event;
+	unsigned int num;
+	struct ibv_async_event event;	/* its objects may have gone: to compare only */
 };
+
+static void queue_event(struct rdev *rdev, const struct ibv_async_event *event, bool srq)
+{
+	struct robj *obj = srq ? robj_find(rdev, ROBJ_SRQ, event->element.srq) :
+				 robj_find(rdev, ROBJ_QP, event->element.qp);
+	struct verbs_client *client = NULL;
+
+	if (obj)
+		client = srq ? ((struct rsrq *)obj)->client : ((struct rqp *)obj)->client;
+	if (client && client->event)
+		client->event(client, event->event_type);
+}
+
+static void cq_event(struct rdev *rdev, const struct ibv_async_event *event)
+{
+	struct robj *obj = robj_find(rdev, ROBJ_CQ, event->element.cq);
+
+	if (obj)
+		rcq_event((struct rcq *)obj, event->event_type);
+}
 
 static void on_event(struct note *note)
 {
 	const struct event_note *ev = (const struct event_note *)note;
 	struct rdev *rdev = rdev_get(note_ibfs(note), ev->num);
 
-	if (rdev && ev->event == IBV_EVENT_DEVICE_FATAL)
-		rdev_lost(rdev);
-	else if (rdev)
-		device_event(&rdev->dev, ev->port, ev->event);
-	free(note);
-}
-
-static bool port_event(enum ibv_event_type event)
-{
-	switch (event) {
-	case IBV_EVENT_PORT_ACTIVE:
-	case IBV_EVENT_PORT_ERR:
-	case IBV_EVENT_LID_CHANGE:
-	case IBV_EVENT_PKEY_CHANGE:
-	case IBV_EVENT_SM_CHANGE:
-	case IBV_EVENT_CLIENT_REREGISTER:
-	case IBV_EVENT_GID_CHANGE:
+	if (!rdev)
+		goto free;
+	switch (ev->event.event_type) {
 	case IBV_EVENT_DEVICE_FATAL:
-		return true;
+		rdev_lost(rdev);
+		break;
+	case IBV_EVENT_CQ_ERR:
+		cq_event(rdev, &ev->event);
+		break;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		queue_event(rdev, &ev->event, true);
+		break;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		queue_event(rdev, &ev->event, false);
+		break;
 	default:
-		return false;
+		device_event(&rdev->dev, (unsigned int)ev->event.element.port_num,
+			     ev->event.event_type);
 	}
+free:
+	free(note);
 }
 
 /* On the waiter's thread. An event file whose device has gone can't be read. */
@@ -112,16 +139,12 @@ static bool async_ready(struct watch *watch)
 		return false;
 	}
 	ibv_ack_async_event(&event);
-	if (!port_event(event.event_type))
-		return true;
 	ev = calloc(1, sizeof(*ev));
 	if (!ev)
 		return true;
 	ev->note.fn = on_event;
 	ev->num = async->num;
-	ev->port = event.event_type == IBV_EVENT_DEVICE_FATAL ? 0 :
-		   (unsigned int)event.element.port_num;
-	ev->event = event.event_type;
+	ev->event = event;
 	note_send(async->rdevs, &ev->note);
 	return true;
 }
@@ -139,11 +162,15 @@ static int watch_events(struct rdev *rdev)
 {
 	struct async *async;
 
+
 	if (!rdev->ctx)
 		return 0;
 	async = calloc(1, sizeof(*async));
-	if (!async)
+	/* What is watched first goes first: the channel before the context. */
+	if (!async || rverbs_start(rdev, rdev->channel)) {
+		free(async);
 		return -ENOMEM;
+	}
 	async->watch = (struct watch){
 		.fd = rdev->ctx->async_fd, .ready = async_ready, .free = async_free,
 	};
@@ -174,6 +201,7 @@ static void rdev_free(struct rdev *rdev)
 	for (name = rdev->hw_counters; name && *name; name++)
 		free(*name);
 	free(rdev->hw_counters);
+	rverbs_free(rdev);
 	free(rdev);
 }
 
@@ -185,6 +213,7 @@ static void rdev_remove(struct ibfs_device *dev)
 	device_remove(dev);
 	rdev_mad_gone(rdev);
 	rdev_issm_gone(rdev);
+	rverbs_gone(rdev);
 	rdevs_forget(rdev);
 	rdev_free(rdev);
 }
@@ -225,6 +254,9 @@ static struct rdev *rdev_new(struct rdevs *rdevs, const char *name, struct found
 	rdev->rdevs = rdevs;
 	rdev->ops = rdev_ops;
 	rdev->ctx = found->ctx;
+	rdev->channel = found->channel;
+	if (rdev->ctx)
+		rdev->ops.verbs = &rdev_verbs_ops;
 	rdev->hw_counters = found->hw_counters;
 	rdev->ops.hw_counters = (const char *const *)rdev->hw_counters;
 	found->hw_counters = NULL;
@@ -249,9 +281,11 @@ static struct rdev *rdev_new(struct rdevs *rdevs, const char *name, struct found
 /* The context was opened on a thread; closing it may block, too. */
 static void close_job(void *arg)
 {
-	struct ibv_context **ctx = arg;
+	struct ibv_comp_channel **channel = arg;
+	struct ibv_context *ctx = (*channel)->context;
 
-	ibv_close_device(*ctx);
+	ibv_destroy_comp_channel(*channel);
+	ibv_close_device(ctx);
 }
 
 int rdev_add(struct rdevs *rdevs, const char *name, struct found *found)
@@ -275,7 +309,7 @@ int rdev_add(struct rdevs *rdevs, const char *name, struct found *found)
 		rdevs_forget(rdev);
 	}
 	if (rdev->ctx && rdev->hand)
-		hand_post(rdev->hand, close_job, &rdev->ctx, sizeof(rdev->ctx));
+		hand_post(rdev->hand, close_job, &rdev->channel, sizeof(rdev->channel));
 	rdev_free(rdev);
 	return err;
 }

@@ -9,6 +9,7 @@
  *  rdev.c	a device: its life and its asynchronous events
  *  attr.c	attributes and counters
  *  mad.c	MAD agents, relayed one to one
+ *  rverbs.h	and those that it names: the verbs
  *
  * Any call to the system may block for ever when a driver (or the daemon behind
  * a file of another ibfs) hangs, poll() included. So the event loop makes none:
@@ -38,7 +39,9 @@ enum {
 };
 
 struct hand;
+struct robj;
 struct rdevs;
+struct verbs;
 struct waiter;
 
 /* From a thread to the loop. fn frees it; one that comes too late is only free()d. */
@@ -87,6 +90,7 @@ struct found {
 	struct found *prev, *next;
 	char name[64];			/* of the system */
 	struct ibv_context *ctx;	/* NULL: management only */
+	struct ibv_comp_channel *channel;	/* with ctx */
 	enum ibv_node_type node_type;
 	uint64_t node_guid, sys_image_guid;
 	char node_desc[65], fw_ver[64], hca_type[64], board_id[64];
@@ -132,6 +136,9 @@ struct rdev {
 	struct mad_agent *agents;	/* mad.c */
 	uint32_t next_agent;
 	struct issm *issms;
+	struct ibv_comp_channel *channel;
+	struct robj **objs;		/* rverbs.h: a list a kind */
+	struct verbs *soft;		/* rcq.c */
 };
 extern const struct backend_ops rdev_ops;
 

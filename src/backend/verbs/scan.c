@@ -190,6 +190,11 @@ static struct found *look(const char *name)
 	return found;
 }
 
+static void dont_block(int fd)
+{
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
 /* libibverbs tries several ways: its errno is of the last. */
 static void cant_open(struct scan *scan, struct ibv_device *device, int err)
 {
@@ -218,8 +223,14 @@ static void add(struct scan *scan, const char *name, struct ibv_device *device)
 			found_free(found);
 			return;
 		}
-		fcntl(found->ctx->async_fd, F_SETFL,
-		      fcntl(found->ctx->async_fd, F_GETFL) | O_NONBLOCK);
+		found->channel = ibv_create_comp_channel(found->ctx);
+		if (!found->channel) {
+			ibv_close_device(found->ctx);
+			found_free(found);
+			return;
+		}
+		dont_block(found->ctx->async_fd);
+		dont_block(found->channel->fd);
 	}
 	DL_APPEND(scan->found, found);
 }
