@@ -93,6 +93,15 @@ start_ibfs()
 	is_mounted || { show_logs; fail "the daemon ended at its start"; }
 	IBFS_FDS=$(fd_count "$IBFS_PID")
 	export IBFS_FDS
+	[ -z "${IBFS_NESTED:-}" ] || on_nested
+}
+
+# With IBFS_NESTED the tests run on a second daemon's tree, whose devices are this one's.
+on_nested()
+{
+	load nested
+	start_nested 'backend = "verbs";'
+	export SYSTEM_MNT=$MNT MNT=$NMNT
 }
 
 is_mounted() { mountpoint -q "$MNT"; }
@@ -142,6 +151,7 @@ stop_ibfs()
 {
 	local ok=0 status=0
 	[ -n "${IBFS_PID:-}" ] || return 0
+	MNT=${SYSTEM_MNT:-$MNT}
 	reap_all || ok=1
 	if is_gone "$IBFS_PID"; then
 		fail "the daemon died during the tests" || ok=1

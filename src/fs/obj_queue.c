@@ -310,9 +310,11 @@ static int mcast_create(struct args *args)
 static void mcast_status(struct obj *obj, struct textbuf *out)
 {
 	char gid[INET6_ADDRSTRLEN], label[32];
-	int mlid = static_mcast_mlid(obj->ibfs->fabric, obj->gid_value.raw);
+	int mlid = 0;
 
-	/* With a subnet manager the group's LID comes from joining it. */
+	/* With a subnet manager, and in the system's fabric, the group's LID comes from joining it. */
+	if (obj->dev->ops->fabric_port)
+		mlid = static_mcast_mlid(obj->ibfs->fabric, obj->gid_value.raw);
 	if (mlid > 0)
 		text_printf(out, "lid %d\n", mlid);
 	text_printf(out, "gid %s\nqp %s\n", inet_ntop(AF_INET6, obj->gid_value.raw, gid, sizeof(gid)),
