@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -27,6 +28,9 @@
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
 #include <ibfs/priority.h>
+
+#define FAREWELL	1.0	/* seconds that clients have to close their files */
+#define FAREWELL_LOOK	0.01
 
 enum { EXIT_USAGE = 2 };
 
@@ -44,6 +48,8 @@ struct options {
 struct daemon {
 	struct ibfs ibfs;
 	struct ev_signal term, interrupt;
+	struct ev_timer farewell;
+	double deadline;		/* 0: it isn't stopping */
 	struct ev_check turn;
 	struct priority priority;
 	struct fuse_front *front;
@@ -219,11 +225,39 @@ static int open_log(const struct conf *conf)
 	return fd;
 }
 
+static void remove_devices(struct ibfs *ibfs)
+{
+	struct ibfs_device *dev, *tmp;
+
+	DL_FOREACH_SAFE(ibfs->devices, dev, tmp)
+		dev->ops->remove(dev);
+}
+
+static void farewell_cb(struct ev_loop *loop, struct ev_timer *w, int revents)
+{
+	struct daemon *d = w->data;
+
+	(void)revents;
+	if (!fs_verbs_in_use(&d->ibfs) || ev_now(loop) >= d->deadline)
+		ev_break(loop, EVBREAK_ALL);
+}
+
+/*
+ * Clients hear that their devices go, and can read that and ask why as long as
+ * the files are there; at a second signal they aren't.
+ */
 static void stop_cb(struct ev_loop *loop, struct ev_signal *w, int revents)
 {
-	(void)w;
+	struct daemon *d = w->data;
+
 	(void)revents;
-	ev_break(loop, EVBREAK_ALL);
+	if (!d->deadline && fs_verbs_in_use(&d->ibfs)) {
+		d->deadline = ev_now(loop) + FAREWELL;
+		remove_devices(&d->ibfs);
+		ev_timer_again(loop, &d->farewell);
+	} else {
+		ev_break(loop, EVBREAK_ALL);
+	}
 }
 
 static void watch_signals(struct daemon *d)
@@ -232,6 +266,8 @@ static void watch_signals(struct daemon *d)
 	signal(SIGPIPE, SIG_IGN);
 	ev_signal_init(&d->term, stop_cb, SIGTERM);
 	ev_signal_init(&d->interrupt, stop_cb, SIGINT);
+	d->term.data = d->interrupt.data = d->farewell.data = d;
+	ev_timer_init(&d->farewell, farewell_cb, 0., FAREWELL_LOOK);
 	ev_signal_start(d->ibfs.loop, &d->term);
 	ev_signal_start(d->ibfs.loop, &d->interrupt);
 }
@@ -302,14 +338,12 @@ static int start(struct daemon *d, const struct options *opts)
 static void stop(struct daemon *d)
 {
 	struct ibfs *ibfs = &d->ibfs;
-	struct ibfs_device *dev, *tmp;
 
 	if (d->front)
 		fuse_front_stop(d->front);
 	if (d->p9)
 		p9_stop(d->p9);
-	DL_FOREACH_SAFE(ibfs->devices, dev, tmp)
-		dev->ops->remove(dev);
+	remove_devices(ibfs);
 	rdevs_stop(ibfs);
 	if (ibfs->fabric)
 		fabric_free(ibfs->fabric);
@@ -321,6 +355,7 @@ static void stop(struct daemon *d)
 	if (ibfs->loop) {
 		ev_signal_stop(ibfs->loop, &d->term);
 		ev_signal_stop(ibfs->loop, &d->interrupt);
+		ev_timer_stop(ibfs->loop, &d->farewell);
 		if (ev_is_active(&d->turn)) {
 			ev_ref(ibfs->loop);
 			ev_check_stop(ibfs->loop, &d->turn);
@@ -466,6 +501,17 @@ static int read_conf_and_run(struct options *opts)
 	return run_in_background(opts, conf);
 }
 
+/* Every client has some of the daemon's descriptors: as many as it may have. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int argc, char **argv)
 {
 	struct options opts = { 0 };
@@ -473,6 +519,7 @@ int main(int argc, char **argv)
 
 	if (parse_options(argc, argv, &opts, &status)) {
 		status = EXIT_FAILURE;
+		raise_file_limit();
 		if (check_mountpoint(&opts) == 0)
 			status = read_conf_and_run(&opts);
 	}

@@ -226,6 +226,8 @@ void uverbs_device_event(struct ibfs_device *dev, unsigned int port, enum ibv_ev
  */
 int fs_init(struct ibfs *ibfs);
 void fs_exit(struct ibfs *ibfs);
+/* Is a uverbs file open? */
+bool fs_verbs_in_use(const struct ibfs *ibfs);
 struct fuse_front;
 struct fuse_front *fuse_front_start(struct ibfs *ibfs, const char *mountpoint, const char *options);
 void fuse_front_stop(struct fuse_front *front);

@@ -180,6 +180,11 @@ static void uverbs_release(struct file *file)
 	free(uf);
 }
 
+bool fs_verbs_in_use(const struct ibfs *ibfs)
+{
+	return ibfs->fs->uverbs;
+}
+
 void uverbs_device_gone(struct ibfs_device *dev)
 {
 	struct uverbs_file *uf;
@@ -188,6 +193,7 @@ void uverbs_device_gone(struct ibfs_device *dev)
 	DL_FOREACH(dev->ibfs->fs->uverbs, uf) {
 		if (uf->dev != dev)
 			continue;
+		uf->space->keeps = true;
 		end_context(uf);
 		uf->dev = NULL;
 	}

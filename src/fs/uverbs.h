@@ -41,6 +41,7 @@ struct uv_space {
 	struct uverbs_bells *bells;	/* at its start */
 	uint64_t size;			/* of the file */
 	struct uv_hole *holes;		/* what was freed, by offset */
+	bool keeps;			/* the last completions, for the client to read: nothing is freed */
 };
 struct uv_space *uv_space_new(void);
 void uv_space_free(struct uv_space *space);

@@ -67,8 +67,11 @@ static void hole_join(struct uv_space *space, struct uv_hole *hole, struct uv_ho
 static void space_free(struct ring_space *rings, uint64_t off, size_t size)
 {
 	struct uv_space *space = (struct uv_space *)rings;
-	struct uv_hole *next, *hole = malloc(sizeof(*hole));
+	struct uv_hole *next, *hole;
 
+	if (space->keeps)
+		return;
+	hole = malloc(sizeof(*hole));
 	fallocate(rings->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off, size);
 	if (!hole)
 		return;
