@@ -137,7 +137,7 @@ report()
 	local memory bound size
 	# Where the daemon may run before others: half of TCP's, else as much.
 	bound=1
-	grep -q '^policy.*: *1$' "/proc/$daemon/sched" 2>/dev/null && bound=0.5
+	! chrt -f 1 true 2>/dev/null || bound=0.5
 	ratio "ib_send_lat 8 B / qperf tcp_lat, ns" "${best[send]}" "${best[tcp]}" max $bound
 	ratio "ib_write_lat 8 B / qperf tcp_lat, ns" "${best[write]}" "${best[tcp]}" max $bound
 	ratio "ib_send_lat -e 8 B / qperf tcp_lat, ns" "${best[events]}" "${best[tcp]}" max 1.5
