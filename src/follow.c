@@ -8,6 +8,7 @@
 #include <ev.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <ibfs/follow.h>
 
@@ -23,6 +24,7 @@ struct follow {
 	struct ibfs *ibfs;
 	struct ev_timer period;
 	cpu_set_t before;		/* where the thread could run; while it follows */
+	pid_t tid;			/* that thread; another may lead the loop by now */
 	int cpu;			/* where it can run now; -1: it follows nobody */
 	int from;			/* where the last requests came from, */
 	unsigned int in_row;		/* so many of them */
@@ -35,14 +37,18 @@ struct follow {
 static void leave(struct follow *follow)
 {
 	if (follow->cpu >= 0)
-		sched_setaffinity(0, sizeof(follow->before), &follow->before);
+		sched_setaffinity(follow->tid, sizeof(follow->before), &follow->before);
 	follow->cpu = -1;
 }
 
 static void move(struct follow *follow, int cpu)
 {
+	pid_t self = gettid();
 	cpu_set_t set;
 
+	if (follow->tid != self)
+		leave(follow);
+	follow->tid = self;
 	if (follow->cpu < 0 && sched_getaffinity(0, sizeof(follow->before), &follow->before))
 		return;
 	if (!CPU_ISSET(cpu, &follow->before))
