@@ -96,6 +96,12 @@ return_system()	# TREE
 	exec 5<"$NMNT/events"
 	exec 6<"$NMNT/rxe0/1/umad"
 	exec 7<"$NMNT/rxe0/1/state"
+	mkdir "$NMNT/pd/p" "$NMNT/cq/c" "$NMNT/mr/m" "$NMNT/qp/q"
+	echo "create device=rxe0" >"$NMNT/pd/p/ctl"
+	echo "create device=rxe0 cqe=16" >"$NMNT/cq/c/ctl"
+	echo "create pd=p size=1M" >"$NMNT/mr/m/ctl"
+	echo "create pd=p cq=c" >"$NMNT/qp/q/ctl"
+	spawn waits cat "$NMNT/cq/c/wc"
 	spawn blocked cat "$NMNT/rxe1/1/umad"
 	wait_for reads_umad "$(spawned blocked)"
 	kill -KILL "$IBFS_PID"
@@ -110,6 +116,11 @@ return_system()	# TREE
 	run timeout 10 dd bs=4096 count=1 <&7
 	[ "$status" != 124 ]
 	wait_for is_gone "$(spawned blocked)"
+	wait_for is_gone "$(spawned waits)"
+	file_has "$NMNT/qp/q/status" "state gone"
+	run timeout 10 dd if="$NMNT/mr/m/data" count=1
+	assert_line "Input/output error"
+	rmdir "$NMNT/qp/q" "$NMNT/mr/m" "$NMNT/cq/c" "$NMNT/pd/p"
 	[ -e "$NMNT/soft0/1/state" ]
 	file_has "$IBFS_DIR/nested.log" "the system's rxe0 has gone"
 	exec 5<&- 6<&- 7<&-
