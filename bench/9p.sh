@@ -44,24 +44,18 @@ until_true()
 command -v diod >/dev/null || PATH=$PATH:/usr/sbin
 command -v diod >/dev/null || fail "diod is not installed"
 
-# Server and client have a processor each, where there are two.
-server=() client=()
-if [ "$(nproc)" -gt 1 ]; then
-	server=(taskset -c 0) client=(taskset -c 1)
-fi
-
-ours() { "${client[@]}" "$build/bench/p9_read" "$work/ibfs" "" "$@"; }
-theirs() { "${client[@]}" "$build/bench/p9_read" "$work/diod" "$work/export" "$@"; }
+ours() { "$build/bench/p9_read" "$work/ibfs" "" "$@"; }
+theirs() { "$build/bench/p9_read" "$work/diod" "$work/export" "$@"; }
 tell() { "$build/tests/p9" -s "$work/ibfs" "$@"; }
 
 start()
 {
-	"${server[@]}" "$build/ibfs" -f --9p "unix:$work/ibfs" 2>"$work/ibfs.log" &
+	"$build/ibfs" -f --9p "unix:$work/ibfs" 2>"$work/ibfs.log" &
 	pids+=($!)
 	until_true tell cat version
 	mkdir "$work/export"
 	tell cat rxe0/1/state >"$work/export/state"
-	"${server[@]}" diod -f -n -N -L stderr -e "$work/export" -l "$work/diod" 2>"$work/diod.log" &
+	diod -f -n -N -L stderr -e "$work/export" -l "$work/diod" 2>"$work/diod.log" &
 	pids+=($!)
 	until_true theirs 65536 small state 0
 }
