@@ -43,10 +43,8 @@ connected()	# N ADDRESS: by a connection
 	local from to
 	for from in 1 2 3 4; do
 		for to in 1 2 3 4; do
-			run -0 pings $from 10.71.0.$to
-			assert_line ' 0% packet loss'
-			run -0 pings $from fd71::$to
-			assert_line ' 0% packet loss'
+			wait_for reaches $from 10.71.0.$to
+			wait_for reaches $from fd71::$to
 		done
 	done
 }
@@ -58,10 +56,8 @@ connected()	# N ADDRESS: by a connection
 	run -0 grep '^10.71.0.2 ' "$(ipoib 1)/neighbours"
 	assert_line 'address=80:.* mode=cm mtu=65520$'
 	for size in 0 1 2016 2017 20000 65000; do
-		run -0 pings 1 10.71.0.2 -s $size -M "do"
-		assert_line ' 0% packet loss'
-		run -0 pings 2 fd71::1 -s $size
-		assert_line ' 0% packet loss'
+		wait_for reaches 1 10.71.0.2 -s $size -M "do"
+		wait_for reaches 2 fd71::1 -s $size
 	done
 }
 
@@ -84,8 +80,7 @@ connected()	# N ADDRESS: by a connection
 	wait_for connected 1 10.71.0.3
 	run ! host 1 ping -n -c 1 -W 5 -s 60000 -M "do" 10.71.0.3
 	assert_line 'Frag needed.*mtu = 9000'
-	run -0 pings 1 10.71.0.3 -s 8972 -M "do"
-	assert_line ' 0% packet loss'
+	wait_for reaches 1 10.71.0.3 -s 8972 -M "do"
 	wait_for pings 1 10.71.0.3 -s 60000
 	# Its MTU grows: connections are made anew.
 	echo 'mtu 20000' >"$(ipoib 3)/ctl"
@@ -122,8 +117,7 @@ connected()	# N ADDRESS: by a connection
 	echo 'linkmode ud' >"$(ipoib 4)/ctl"
 	file_is "$(ipoib 4)/mtu" 2044
 	wait_for not connected 1 10.71.0.4
-	run -0 pings 1 10.71.0.4
-	assert_line ' 0% packet loss'
+	wait_for reaches 1 10.71.0.4
 }
 
 @test "a connection ends with its interface" {

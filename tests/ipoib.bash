@@ -100,3 +100,7 @@ pings()	# N ADDRESS [OPTIONS...]
 	shift 2
 	host "$n" ping -n -q -c 3 -i 0.05 -W 3 "$@" "$to"
 }
+
+# A run of pings without a loss. For wait_for: while a subnet manager still sweeps
+# or an address is looked for the first time, a packet may go astray.
+reaches() { pings "$@" | grep -q ' 0% packet loss'; }
