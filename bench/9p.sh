@@ -100,4 +100,4 @@ for msize in 65536 1048576; do
 			$msize large mr/m/data $window -- $msize large data $window
 	done
 done
-exit $missed
+[ $missed = 0 ]
