@@ -54,7 +54,9 @@ static ssize_t run(struct ucma_file *uf, struct fs_req *req, const struct rdma_u
 	cmd->out_room = hdr->out;
 	cmd->count = size;
 	ret = commands[hdr->cmd](cmd);
+	/* It waits for an event, and is the file's. */
 	if (ret == FS_PENDING)
+		/* cppcheck-suppress memleak */
 		return ret;
 	if (!ret && cmd->out_len)
 		return ucma_answer(cmd);
