@@ -82,12 +82,12 @@ uct()
 
 @test "OpenMPI moves data over RC between ranks on two devices" {
 	need_root; need_unshare; need_tool mpirun NPopenmpi
-	local np="$BUILD/ibfs-run -m $MNT NPopenmpi -i -n 2 -u 65536 -o $BATS_TEST_TMPDIR/np"
-	# Words, each an argument. shellcheck disable=SC2086
+	local np=("$BUILD/ibfs-run" -m "$MNT" NPopenmpi -i -n 2 -u 65536 -o "$BATS_TEST_TMPDIR/np")
 	run -0 timeout 100 env UCX_TLS=rc_v,ud_v,self HWLOC_COMPONENTS=-gl \
 		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
 		mpirun --oversubscribe --mca pml ucx --mca btl '^openib' -x UCX_TLS \
-		-np 1 -x UCX_NET_DEVICES=rxe0:1 $np : -np 1 -x UCX_NET_DEVICES=rxe1:1 $np
+		-np 1 -x UCX_NET_DEVICES=rxe0:1 "${np[@]}" : \
+		-np 1 -x UCX_NET_DEVICES=rxe1:1 "${np[@]}"
 	assert_line 'Integrity check passed'
 	refute_line 'failed'
 }

@@ -48,7 +48,7 @@ not_active() { grep -L ACTIVE "$MNT"/fabric/nodes/*/ports/1/state; }
 	wait_for -t 60 file_has "$IBFS_DIR/osm.osm.log" "SUBNET UP"
 	wait_for file_is "$MNT/rxe1/1/state" "4: ACTIVE"
 	wait_for file_is "$NMNT/rxe1/1/state" "4: ACTIVE"
-	! grep -E 'ERR|fatal' "$IBFS_DIR/osm.osm.log"
+	run ! grep -E 'ERR|fatal' "$IBFS_DIR/osm.osm.log"
 	# The second daemon's tools, and the first one's, see one fabric.
 	diff <(nib ibnetdiscover | grep -v '^#') <(ib ibnetdiscover -C rxe0 | grep -v '^#')
 	run -0 nib sminfo

@@ -22,7 +22,7 @@ teardown()
 make_objects()	# TREE DEVICE
 {
 	local q
-	cd "$1"
+	cd "$1" || return 1
 	mkdir pd/p cq/c mr/src mr/dst qp/a qp/b
 	echo "create device=$2" >pd/p/ctl
 	echo "create device=$2 cqe=64" >cq/c/ctl
