@@ -96,6 +96,17 @@ same()
 	[ "$(ask 'sa table LinkRecord' | grep -c ^from_lid)" -ge 48 ]
 }
 
+@test "who reads before the answer is there gets all of it" {
+	local cable
+	cable=$(echo "$MNT"/fabric/links/*0002c90300000050:*)
+	ask "smp get NodeInfo lid=$(lid_of rxe1)" >"$BATS_TEST_TMPDIR/a"
+	echo 'delay=300ms' >"$cable/ctl"
+	ask "smp get NodeInfo lid=$(lid_of rxe1)" >"$BATS_TEST_TMPDIR/b"
+	echo 'delay=0' >"$cable/ctl"
+	same
+	grep -q '^Guid:' "$BATS_TEST_TMPDIR/a"
+}
+
 @test "what has no answer says why" {
 	run ask "smp get NodeInfo dr=0,1,200 timeout=50"
 	assert_line 'timed out'

@@ -581,8 +581,10 @@ const char *mad_query_state(const struct mad_query *q)
 ssize_t mad_query_read(struct mad_query *q, struct fs_req *req, size_t *pos, void *buf,
 		       size_t size)
 {
-	if (!q->over)
+	if (!q->over) {
+		req->size = size;
 		return req->file->flags & O_NONBLOCK ? -EAGAIN : waitq_add(&q->readers, req);
+	}
 	if (q->err)
 		return q->err;
 	if (size > q->text.len - *pos)
