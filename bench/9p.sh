@@ -7,39 +7,11 @@
 #
 # usage: bench/9p.sh [SECONDS]	of each of the small files' runs (1 unless given)
 set -u
-cd "$(dirname "$0")/.." || exit 1
-build=$PWD/build
+scratch=/dev/shm
+# shellcheck source=bench/bench.bash
+. "$(dirname "$0")/bench.bash"
 seconds=${1:-1}
 rounds=5
-work=$(mktemp -d /dev/shm/ibfs-bench.XXXXXX)
-pids=()
-missed=0
-
-cleanup()
-{
-	local pid
-	for pid in "${pids[@]}"; do
-		kill "$pid" 2>/dev/null
-		wait "$pid" 2>/dev/null
-	done
-	rm -rf "$work"
-}
-trap cleanup EXIT
-
-fail()
-{
-	echo "bench: $1" >&2
-	exit 1
-}
-
-until_true()
-{
-	local end=$((SECONDS + 20))
-	until "$@" >/dev/null 2>&1; do
-		[ $SECONDS -lt $end ] || fail "not within 20 s: $*"
-		sleep 0.05
-	done
-}
 
 command -v diod >/dev/null || PATH=$PATH:/usr/sbin
 command -v diod >/dev/null || fail "diod is not installed"
@@ -50,41 +22,33 @@ tell() { "$build/tests/p9" -s "$work/ibfs" "$@"; }
 
 start()
 {
-	"$build/ibfs" -f --9p "unix:$work/ibfs" 2>"$work/ibfs.log" &
-	pids+=($!)
+	begin ibfs "$build/ibfs" -f --9p "unix:$work/ibfs"
 	until_true tell cat version
 	mkdir "$work/export"
 	tell cat rxe0/1/state >"$work/export/state"
-	diod -f -n -N -L stderr -e "$work/export" -l "$work/diod" 2>"$work/diod.log" &
-	pids+=($!)
+	begin diod diod -f -n -N -L stderr -e "$work/export" -l "$work/diod"
 	until_true theirs 65536 small state 0
 }
 
-# compare WHAT MUST OURS... -- THEIRS...: in turn, the median of each, and their ratio
+median() { printf '%s\n' "$@" | sort -n | sed -n $((($# + 1) / 2))p; }
+
+# compare WHAT OURS... -- THEIRS...: in turn, and the ratio of the medians
 compare()
 {
-	local what=$1 must=$2 a=() b=() i mine=() its=()
-	shift 2
+	local what=$1 a=() b=() mine=()
+	shift
 	while [ "$1" != -- ]; do mine+=("$1"); shift; done
 	shift
-	its=("$@")
-	for ((i = 0; i < rounds; i++)); do
+	for _ in $(seq $rounds); do
 		a+=("$(ours "${mine[@]}")") || fail "ibfs: $what"
-		b+=("$(theirs "${its[@]}")") || fail "diod: $what"
+		b+=("$(theirs "$@")") || fail "diod: $what"
 	done
-	printf '%s\n' "${a[@]}" | sort -n | sed -n $((rounds / 2 + 1))p >"$work/a"
-	printf '%s\n' "${b[@]}" | sort -n | sed -n $((rounds / 2 + 1))p >"$work/b"
-	awk -v a="$(cat "$work/a")" -v b="$(cat "$work/b")" -v what="$what" -v must="$must" 'BEGIN {
-		ratio = a / b
-		printf "%-44s %10d %10d  %6.2f  must be %s or more%s\n", what, a, b, ratio, must,
-			ratio < must ? "  MISSED" : ""
-		exit ratio < must
-	}' || missed=1
+	ratio "$what" "$(median "${a[@]}")" "$(median "${b[@]}")" min 1
 }
 
 start
-printf '%-44s %10s %10s  %6s\n' "9P over a unix socket" ibfs diod ratio
-compare "small files, reads/s" 1 65536 small rxe0/1/state "$seconds" -- \
+heading "9P over a unix socket" diod
+compare "small files, reads/s" 65536 small rxe0/1/state "$seconds" -- \
 	65536 small state "$seconds"
 
 tell mkdir pd/p || fail "no protection domain"
@@ -96,8 +60,8 @@ head -c 1G /dev/urandom >"$work/export/data"
 tell write mr/m/data <"$work/export/data" || fail "cannot fill mr/m/data"
 for msize in 65536 1048576; do
 	for window in 1 4; do
-		compare "1 GiB, MB/s, msize $msize, $window at a time" 1 \
+		compare "1 GiB, MB/s, msize $msize, $window at a time" \
 			$msize large mr/m/data $window -- $msize large data $window
 	done
 done
-[ $missed = 0 ]
+finish

@@ -89,38 +89,34 @@ sweep()
 		/SUBNET UP/ { printf "%.3f\n", now - start; exit }' "$work/osm/log"
 }
 
-# Raises best to what umad_rtt (window $2) reaches on system $1, at a few tries.
+# Of a few tries, the best that umad_rtt (window $2) reaches on system $1.
 best_rate()
 {
 	local rate
 	for _ in 1 2 3; do
 		rate=$("$1" "$build/bench/umad_rtt" "$2" 20000 2>>"$work/rtt.log")
-		rate=${rate% *}
-		[ "${rate:-0}" -le "$best" ] || best=$rate
+		best "$1" most "${rate% *}"
 	done
-	[ "$best" -gt 0 ] || fail "umad_rtt $1: $(tail -n 1 "$work/rtt.log")"
 }
 
 # Others use the machine too: both systems by turns, and the best of each.
 round_trips()
 {
-	local window bound sim ibfs
+	local window bound
+	local -A best
 	for window in 1 16; do
 		bound=$([ "$window" = 1 ] && echo 1 || echo 0.7)
-		sim=0 ibfs=0
+		best=()
 		for _ in 1 2 3; do
 			start_ibsim "$1"
-			best=$sim
 			best_rate on_ibsim "$window"
-			sim=$best
 			stop_daemon
 			start_topology "$1"
-			best=$ibfs
 			best_rate on_ibfs "$window"
-			ibfs=$best
 			stop_daemon
 		done
-		ratio "Get(NodeInfo)/s, window $window, $placement" "$ibfs" "$sim" min "$bound"
+		ratio "Get(NodeInfo)/s, window $window, $placement" \
+			"${best[on_ibfs]}" "${best[on_ibsim]}" min "$bound"
 	done
 }
 
@@ -134,15 +130,9 @@ requests()
 tools()
 {
 	seconds "$1" ibnetdiscover
-	lower "${1}_ibnetdiscover" "$took"
+	best "${1}_ibnetdiscover" least "$took"
 	seconds "$1" ibqueryerrors --skip-sl
-	lower "${1}_ibqueryerrors" "$took"
-}
-
-# best[name] becomes the smaller of it and a new value.
-lower()
-{
-	best[$1]=$(awk -v old="${best[$1]:-$2}" -v new="$2" 'BEGIN { print new < old ? new : old }')
+	best "${1}_ibqueryerrors" least "$took"
 }
 
 # Both systems by turns, so often that chance matters little, and the best of each.
@@ -153,17 +143,17 @@ sweeps()
 	[ "$nodes" -gt 2000 ] || tries=3
 	for _ in $(seq $tries); do
 		start_ibsim "$topo"
-		lower sim "$(sweep on_ibsim)"
+		best sim least "$(sweep on_ibsim)"
 		tools on_ibsim
 		stop_daemon
 		start_topology "$topo"
 		cpu=$(daemon_cpu)
 		count=$(requests)
-		lower ibfs "$(sweep on_ibfs)"
+		best ibfs least "$(sweep on_ibfs)"
 		cpu=$(($(daemon_cpu) - cpu))
 		count=$(($(requests) - count))
 		[ "$count" -gt 0 ] || fail "the daemon counted no request"
-		lower cpu $((cpu / count))
+		best cpu least $((cpu / count))
 		tools on_ibfs
 		stop_daemon
 	done
@@ -206,10 +196,11 @@ idle_cpu()
 for _ in 1 2 3 4 5; do
 	pair=$(taskset -c 0 "$build/bench/echofs" "$mnt" 20000) || fail "no FUSE here"
 	pair=${pair% *}
-	[ "${floor:-$pair}" -lt "$pair" ] || floor=$pair
+	best floor least "$pair"
 done
+floor=${best[floor]}
 echo "FUSE write and read of 320 bytes, pinned: $floor ns"
-printf '%-44s %12s %12s %7s\n' "" ibfs ibsim ratio
+heading "" ibsim
 for p in pinned free; do
 	set_placement $p
 	"$build/tests/gentopo" fat3 3 >"$work/net"

@@ -21,25 +21,16 @@ for tool in ib_write_bw qperf ucx_perftest ss; do
 	command -v "$tool" >/dev/null || fail "$tool is missing"
 done
 
-# best NAME least|most VALUE: of several runs the best.
-declare -A best
-best()
-{
-	[ -n "$3" ] || fail "$1: no result: $(tail -n 2 "$work/client" "$work/server" 2>/dev/null)"
-	best[$1]=$(awk -v old="${best[$1]:-$3}" -v new="$3" -v kind="$2" 'BEGIN {
-		print (kind == "least" ? new < old : new > old) ? new : old }')
-}
-
 listens() { ss -ltn | grep -q ":$port "; }
 
 # serve COMMAND...: beside this script, until it listens at $port.
 serve()
 {
 	port=$((port + 1))
-	"${@//PORT/$port}" >"$work/server" 2>&1 &
+	"${@//PORT/$port}" >"$work/server.log" 2>&1 &
 	server=$!
 	until listens; do
-		kill -0 "$server" 2>/dev/null || fail "$*: $(tail -n 1 "$work/server")"
+		kill -0 "$server" 2>/dev/null || fail "$*: $(tail -n 1 "$work/server.log")"
 	done
 }
 
@@ -54,11 +45,11 @@ perftest()
 	fi
 	serve timeout 60 "$build/ibfs-run" -m "$mnt" "$1" -d rxe0 -F -p PORT "${@:2}" "${theirs[@]}"
 	timeout 60 "$build/ibfs-run" -m "$mnt" "$1" -d rxe1 -F -p "$port" "${@:2}" "${ours[@]}" \
-		localhost >"$work/client" 2>&1
-	wait "$server" || fail "$*: $(tail -n 1 "$work/server")"
+		localhost >"$work/client.log" 2>&1
+	wait "$server" || fail "$*: $(tail -n 1 "$work/server.log")"
 	server=
 	value=$(awk -v column="$column" '$1 ~ /^[0-9]+$/ && NF >= 5 { result = $column }
-		END { print result }' "$work/client")
+		END { print result }' "$work/client.log")
 }
 
 # ucx TRANSPORT COLUMN TEST OPTIONS...
@@ -68,23 +59,23 @@ ucx()
 	shift 2
 	serve env UCX_TLS="$tls" timeout 60 ucx_perftest -t "$1" "${@:2}" -f -p PORT
 	UCX_TLS=$tls timeout 60 ucx_perftest localhost -t "$1" "${@:2}" -f -p "$port" \
-		>"$work/client" 2>&1
+		>"$work/client.log" 2>&1
 	kill "$server" 2>/dev/null
 	wait "$server" 2>/dev/null
 	server=
 	value=$(awk -v column="$column" '$1 ~ /^[0-9]+$/ && NF >= 7 { result = $column }
-		END { print result }' "$work/client")
+		END { print result }' "$work/client.log")
 }
 
 # qperf TEST OPTIONS...: ns, or MB/s
 tcp()
 {
 	serve timeout 60 qperf -lp PORT
-	timeout 60 qperf -lp "$port" -uu -t 1 "${@:2}" localhost "$1" >"$work/client" 2>&1
+	timeout 60 qperf -lp "$port" -uu -t 1 "${@:2}" localhost "$1" >"$work/client.log" 2>&1
 	kill "$server" 2>/dev/null
 	wait "$server" 2>/dev/null
 	server=
-	value=$(awk '/latency/ { print $3 } /bw/ && $2 == "=" { print $3 / 1e6 }' "$work/client")
+	value=$(awk '/latency/ { print $3 } /bw/ && $2 == "=" { print $3 / 1e6 }' "$work/client.log")
 }
 
 references()
@@ -153,7 +144,7 @@ report()
 		done
 	done
 	ratio "ib_write_bw 8 B messages/s / 2 million" "${best[rateshared]}" 2000000 min 1
-	printf '%-44s %12s\n' "beside: 8-byte messages/s, private" "${best[rateprivate]}" \
+	printf '%-46s %12s\n' "beside: 8-byte messages/s, private" "${best[rateprivate]}" \
 		"futex to and fro, ns" "${best[futex]}" "UCX over shared memory, ns" "${best[ucx_sm]}" \
 		"qperf tcp_bw 64 KiB, MB/s" "${best[tcp_bw]}"
 }
@@ -164,7 +155,7 @@ for _ in $(seq "$rounds"); do
 	references
 	measure
 done
-printf '%-44s %12s %12s %7s\n' "" ibfs peer ratio
+heading "" peer
 report
 stop_daemon
 finish

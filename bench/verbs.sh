@@ -12,15 +12,12 @@ set -u
 verbs=$build/bench/verbs
 rounds=5
 
-# best NAME least|most ARGUMENTS...: what bench/verbs says, and of several runs the best.
-declare -A best
-best()
+# measure NAME least|most ARGUMENTS...: what bench/verbs says, and of several runs the best.
+measure()
 {
-	local name=$1 kind=$2 value
-	shift 2
-	value=$("${place[@]}" timeout 60 "$verbs" "$@") || fail "verbs $*"
-	best[$name]=$(awk -v old="${best[$name]:-$value}" -v new="$value" -v kind="$kind" 'BEGIN {
-		print (kind == "least" ? new < old : new > old) ? new : old }')
+	local value
+	value=$("${place[@]}" timeout 60 "$verbs" "${@:3}") || fail "verbs ${*:3}"
+	best "$1" "$2" "$value"
 }
 
 run_asleep()
@@ -28,8 +25,8 @@ run_asleep()
 	set_placement "$1"
 	start_ibfs
 	for _ in $(seq $rounds); do
-		best futex least futex
-		best sleep least sleep "$mnt"
+		measure futex least futex
+		measure sleep least sleep "$mnt"
 	done
 	stop_daemon
 	ratio "8-byte SEND, engine asleep, ns, $1" "${best[sleep]}" "${best[futex]}" max 6
@@ -41,12 +38,12 @@ run_awake()
 	set_placement free
 	start_ibfs
 	for _ in $(seq $rounds); do
-		best spin least spin
-		best busy least busy "$mnt"
-		best memcpy most memcpy 1048576
-		best write most write "$mnt" 1048576
-		best rate most rate "$mnt"
-		best idle most rate "$mnt" 1000
+		measure spin least spin
+		measure busy least busy "$mnt"
+		measure memcpy most memcpy 1048576
+		measure write most write "$mnt" 1048576
+		measure rate most rate "$mnt"
+		measure idle most rate "$mnt" 1000
 	done
 	stop_daemon
 	ratio "8-byte SEND, all spinning, ns" "${best[busy]}" "${best[spin]}" max 8
@@ -56,7 +53,7 @@ run_awake()
 }
 
 : >"$work/ibfs.conf"
-printf '%-44s %12s %12s %7s\n' "" ibfs peer ratio
+heading "" peer
 run_asleep pinned
 run_asleep free
 run_awake
