@@ -72,7 +72,7 @@ union ucma_addr {
 struct ucma_event {
 	struct ucma_event *prev, *next;
 	struct ucma_id *id;		/* whose it counts for */
-	struct ucma_id *made;		/* CONNECT_REQUEST: the new one; NULL: it was told */
+	struct ucma_id *made;		/* CONNECT_REQUEST: the new one; else NULL */
 	struct rdma_ucm_event_resp resp;
 };
 
@@ -154,6 +154,9 @@ ssize_t ucma_answer(struct ucma_cmd *cmd);
 void ucma_give_up(struct ucma_cmd *cmd, int err);
 /* Copy a request, the rest is 0. -EINVAL: it is shorter than `least`. */
 int ucma_request(const struct ucma_cmd *cmd, void *req, size_t size, size_t least);
+/* The same, of a command about an id, whose number is at *num in req. -ENOENT: not the file's. */
+int ucma_id_request(const struct ucma_cmd *cmd, void *req, size_t size, size_t least,
+		    uint32_t *num, struct ucma_id **id);
 /* -ENOSPC: less than `least` has room. */
 int ucma_respond(struct ucma_cmd *cmd, uint64_t response, const void *resp, size_t size,
 		 size_t least);

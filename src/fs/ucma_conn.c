@@ -131,6 +131,15 @@ static int on_cm(struct cm_id *cm, const struct cm_event *event)
 	}
 }
 
+/* Connections only: 0 or -EOPNOTSUPP. */
+static int check_type(const struct ucma_id *id)
+{
+	if (id->qp_type != IBV_QPT_UD)
+		return 0;
+	return ibfs_fail(id->uf->file->ibfs, EOPNOTSUPP,
+			 "rdma_cm: datagram services (SIDR) aren't there");
+}
+
 /* --- listening --- */
 
 static bool is_at(const struct ucma_id *id, const struct ucma_listener *l)
@@ -258,7 +267,8 @@ static struct ucma_listener *find_listener(const struct fs *fs, const struct ibf
 	return NULL;
 }
 
-static int listen_port(struct fs *fs, struct ibfs_device *dev, unsigned int port, uint64_t service_id)
+static int listen_port(struct fs *fs, struct ibfs_device *dev, unsigned int port,
+		       uint64_t service_id)
 {
 	struct ucma_listener *l;
 	int err;
@@ -367,22 +377,19 @@ int ucma_listen(struct ucma_cmd *cmd)
 	union ucma_addr any = { .sa.sa_family = AF_INET };
 	struct rdma_ucm_listen req;
 	struct ucma_id *id;
-	int err = ucma_request(cmd, &req, sizeof(req), sizeof(req));
+	int err = ucma_id_request(cmd, &req, sizeof(req), sizeof(req), &req.id, &id);
 
 	if (err)
 		return err;
-	id = ucma_id_get(cmd->uf, req.id);
-	if (!id)
-		return -ENOENT;
 	if (id->state == ID_IDLE)
 		err = ucma_bind_addr(id, &any, &cmd->req->cred);
 	if (err)
 		return err;
 	if (id->state != ID_BOUND)
 		return -EINVAL;
-	if (id->qp_type == IBV_QPT_UD)
-		return ibfs_fail(cmd->req->ibfs, EOPNOTSUPP,
-				 "rdma_cm: datagram services (SIDR) aren't there");
+	err = check_type(id);
+	if (err)
+		return err;
 	id->backlog = req.backlog && req.backlog < MAX_BACKLOG ? (int)req.backlog : MAX_BACKLOG;
 	return start_listening(id);
 }
@@ -450,10 +457,9 @@ int ucma_connect(struct ucma_cmd *cmd)
 		return -ENOENT;
 	if (id->state != ID_ROUTE_DONE || !id->dev)
 		return -EINVAL;
-	if (id->qp_type == IBV_QPT_UD)
-		return ibfs_fail(cmd->req->ibfs, EOPNOTSUPP,
-				 "rdma_cm: datagram services (SIDR) aren't there");
-	err = id->cm ? 0 : cm_id_new(id->dev, id->port, on_cm, id, &id->cm);
+	err = check_type(id);
+	if (!err && !id->cm)
+		err = cm_id_new(id->dev, id->port, on_cm, id, &id->cm);
 	if (!err)
 		err = send_request(id, &req.conn_param);
 	if (err)
@@ -482,13 +488,11 @@ int ucma_accept(struct ucma_cmd *cmd)
 {
 	struct rdma_ucm_accept req;
 	struct ucma_id *id;
-	int err = ucma_request(cmd, &req, sizeof(req), offsetof(struct rdma_ucm_accept, reserved));
+	int err = ucma_id_request(cmd, &req, sizeof(req), offsetof(struct rdma_ucm_accept, reserved),
+				  &req.id, &id);
 
 	if (err)
 		return err;
-	id = ucma_id_get(cmd->uf, req.id);
-	if (!id)
-		return -ENOENT;
 	if (id->state != ID_CONNECT || !id->cm)
 		return -EINVAL;
 	/* The active end has modified its QP, and says so. */
@@ -526,13 +530,10 @@ int ucma_disconnect(struct ucma_cmd *cmd)
 {
 	struct rdma_ucm_disconnect req;
 	struct ucma_id *id;
-	int err = ucma_request(cmd, &req, sizeof(req), sizeof(req));
+	int err = ucma_id_request(cmd, &req, sizeof(req), sizeof(req), &req.id, &id);
 
 	if (err)
 		return err;
-	id = ucma_id_get(cmd->uf, req.id);
-	if (!id)
-		return -ENOENT;
 	if (!id->cm || (id->state != ID_CONNECT && id->state != ID_DISCONNECT))
 		return -EINVAL;
 	return cm_id_state(id->cm) == CM_DREQ_RCVD ? cm_send_drep(id->cm, NULL, 0) :
@@ -602,12 +603,9 @@ int ucma_init_qp_attr(struct ucma_cmd *cmd)
 	struct ucma_id *id;
 	int mask = 0, err;
 
-	err = ucma_request(cmd, &req, sizeof(req), sizeof(req));
+	err = ucma_id_request(cmd, &req, sizeof(req), sizeof(req), &req.id, &id);
 	if (err)
 		return err;
-	id = ucma_id_get(cmd->uf, req.id);
-	if (!id)
-		return -ENOENT;
 	if (!id->dev || req.qp_state > IBV_QPS_ERR)
 		return -EINVAL;
 	attr.qp_state = req.qp_state;

@@ -13,7 +13,6 @@
 #include "fs/ucma.h"
 
 #define MAX_IDS		65536U		/* of all files */
-#define MAX_EVENTS	65536U
 
 struct ucma_id *ucma_id_get(const struct ucma_file *uf, uint32_t num)
 {
@@ -170,7 +169,7 @@ static bool cancel_wait(struct fs_req *req)
 /* The request is copied, because the write's buffer doesn't last. */
 static int wait_for_event(struct ucma_cmd *cmd)
 {
-	size_t len = cmd->in_len < 64 ? cmd->in_len : 64;
+	size_t len = cmd->in_len < sizeof(cmd->kept) ? cmd->in_len : sizeof(cmd->kept);
 
 	memcpy(cmd->kept, cmd->in, len);
 	cmd->in = cmd->kept;
@@ -282,13 +281,10 @@ int ucma_set_option(struct ucma_cmd *cmd)
 {
 	struct rdma_ucm_set_option req;
 	struct ucma_id *id;
-	int err = ucma_request(cmd, &req, sizeof(req), sizeof(req));
+	int err = ucma_id_request(cmd, &req, sizeof(req), sizeof(req), &req.id, &id);
 
 	if (err)
 		return err;
-	id = ucma_id_get(cmd->uf, req.id);
-	if (!id)
-		return -ENOENT;
 	if (req.level != RDMA_OPTION_ID)
 		return ibfs_fail(cmd->req->ibfs, ENOSYS, "rdma_cm: paths are resolved, not set");
 	return option_id(id, &req);
@@ -332,13 +328,10 @@ int ucma_notify(struct ucma_cmd *cmd)
 {
 	struct rdma_ucm_notify req;
 	struct ucma_id *id;
-	int err = ucma_request(cmd, &req, sizeof(req), sizeof(req));
+	int err = ucma_id_request(cmd, &req, sizeof(req), sizeof(req), &req.id, &id);
 
 	if (err)
 		return err;
-	id = ucma_id_get(cmd->uf, req.id);
-	if (!id)
-		return -ENOENT;
 	if (!id->cm || req.event != IBV_EVENT_COMM_EST)
 		return -EINVAL;
 	return cm_established(id->cm);

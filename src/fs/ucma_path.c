@@ -179,13 +179,10 @@ int ucma_resolve_route(struct ucma_cmd *cmd)
 {
 	struct rdma_ucm_resolve_route req;
 	struct ucma_id *id;
-	int err = ucma_request(cmd, &req, sizeof(req), sizeof(req));
+	int err = ucma_id_request(cmd, &req, sizeof(req), sizeof(req), &req.id, &id);
 
 	if (err)
 		return err;
-	id = ucma_id_get(cmd->uf, req.id);
-	if (!id)
-		return -ENOENT;
 	if (id->state != ID_ADDR_DONE || !id->dev)
 		return -EINVAL;
 	id->state = ID_ROUTE_QUERY;

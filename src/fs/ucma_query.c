@@ -42,14 +42,12 @@ int ucma_query_route(struct ucma_cmd *cmd)
 {
 	struct rdma_ucm_query_route_resp resp = { 0 };
 	struct rdma_ucm_query req;
-	const struct ucma_id *id;
-	int err = ucma_request(cmd, &req, sizeof(req), offsetof(struct rdma_ucm_query, option));
+	struct ucma_id *id;
+	int err = ucma_id_request(cmd, &req, sizeof(req), offsetof(struct rdma_ucm_query, option),
+				  &req.id, &id);
 
 	if (err)
 		return err;
-	id = ucma_id_get(cmd->uf, req.id);
-	if (!id)
-		return -ENOENT;
 	if (id->src.sa.sa_family == AF_IB)
 		return -EINVAL;
 	memcpy(&resp.src_addr, &id->src.in6, ucma_addr_len(&id->src));
@@ -142,14 +140,11 @@ static int answer_path(struct ucma_cmd *cmd, uint64_t at, const struct ucma_id *
 int ucma_query(struct ucma_cmd *cmd)
 {
 	struct rdma_ucm_query req;
-	const struct ucma_id *id;
-	int err = ucma_request(cmd, &req, sizeof(req), sizeof(req));
+	struct ucma_id *id;
+	int err = ucma_id_request(cmd, &req, sizeof(req), sizeof(req), &req.id, &id);
 
 	if (err)
 		return err;
-	id = ucma_id_get(cmd->uf, req.id);
-	if (!id)
-		return -ENOENT;
 	switch (req.option) {
 	case RDMA_USER_CM_QUERY_ADDR:
 		return answer_addr(cmd, req.response, id);

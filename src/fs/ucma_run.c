@@ -31,6 +31,17 @@ int ucma_request(const struct ucma_cmd *cmd, void *req, size_t size, size_t leas
 	return 0;
 }
 
+int ucma_id_request(const struct ucma_cmd *cmd, void *req, size_t size, size_t least,
+		    uint32_t *num, struct ucma_id **id)
+{
+	int err = ucma_request(cmd, req, size, least);
+
+	if (err)
+		return err;
+	*id = ucma_id_get(cmd->uf, *num);
+	return *id ? 0 : -ENOENT;
+}
+
 int ucma_respond(struct ucma_cmd *cmd, uint64_t response, const void *resp, size_t size,
 		 size_t least)
 {
