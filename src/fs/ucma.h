@@ -27,6 +27,7 @@
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
 
+#include "fs/madonce.h"
 #include "fs/tree.h"
 
 struct ucma_cmd;
@@ -96,9 +97,8 @@ struct ucma_listener {
 
 /* An id's question for a path. */
 struct ucma_path_query {
-	struct mad_agent *agent;	/* NULL: none is asked */
-	struct task task;		/* the static subnet's answer, or the end */
-	int err;
+	struct mad_once once;		/* first; the SA's answer */
+	struct task task;		/* the static subnet's */
 };
 
 struct ucma_id {

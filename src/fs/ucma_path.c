@@ -13,9 +13,7 @@
 #include "fs/ucma.h"
 #include "ipoib/sa.h"
 
-#define SA_QKEY		0x80010000U
 #define SA_RETRIES	3U
-#define MAD_LEN		256
 
 static struct ucma_id *id_of(struct ucma_path_query *q)
 {
@@ -37,12 +35,8 @@ static void done(struct ucma_id *id, int err)
 
 void ucma_path_stop(struct ucma_path_query *q)
 {
-	struct ucma_id *id = id_of(q);
-
-	if (q->agent)
-		id->dev->ops->mad_unregister(q->agent);
-	q->agent = NULL;
-	task_cancel(id->uf->file->ibfs->tasks, &q->task);
+	mad_once_cancel(&q->once);
+	task_cancel(id_of(q)->uf->file->ibfs->tasks, &q->task);
 }
 
 static void take_record(struct cm_path *path, const struct path_rec *rec)
@@ -60,54 +54,28 @@ static void take_record(struct cm_path *path, const struct path_rec *rec)
 	path->global = path->hop_limit > 1;
 }
 
-static void on_done(struct task *task)
+static void on_answer(struct mad_once *once, int err, const void *mad, size_t len)
 {
-	struct ucma_path_query *q = query_of(task);
-
-	done(id_of(q), q->err);
-}
-
-static void on_answer(void *client, struct mad_agent *agent, int status,
-		      const struct mad_addr *addr, const void *mad, size_t len)
-{
+	struct ucma_path_query *q = (struct ucma_path_query *)once;
 	const struct umad_sa_packet *sa = mad;
-	struct ucma_id *id = client;
+	struct ucma_id *id = id_of(q);
 	struct path_rec rec;
 
-	(void)agent;
-	(void)addr;
-	if (!status && len < MAD_LEN)
+	/* The id is told of that by itself: ucma_device_gone(). */
+	if (err == -ENODEV)
 		return;
-	if (status) {
-		id->query.err = -ETIMEDOUT;
-	} else if (sa->mad_hdr.status) {
-		id->query.err = -EHOSTUNREACH;
-	} else {
-		id->query.err = 0;
+	if (!err && (len < MADONCE_LEN || sa->mad_hdr.status))
+		err = -EHOSTUNREACH;
+	if (!err) {
 		memcpy(&rec, sa->data, sizeof(rec));
 		take_record(&id->path, &rec);
 		id->life = rec.life & 0x3f;
 	}
-	/* The agent can't go from inside its own function. */
-	id->query.task.fn = on_done;
-	task_queue(id->uf->file->ibfs->tasks, &id->query.task);
+	done(id, err);
 }
-
-static void on_gone(void *client, struct mad_agent *agent)
-{
-	struct ucma_id *id = client;
-
-	(void)agent;
-	id->query.agent = NULL;
-}
-
-static const struct mad_client_ops client_ops = { .recv = on_answer, .gone = on_gone };
 
 static int ask_sa(struct ucma_id *id, const struct ibv_port_attr *attr, unsigned int timeout_ms)
 {
-	const struct mad_reg reg = {
-		.qpn = 1, .mgmt_class = UMAD_CLASS_SUBN_ADM, .class_version = UMAD_SA_CLASS_VERSION,
-	};
 	struct umad_sa_packet sa = {
 		.mad_hdr = {
 			.base_version = UMAD_BASE_VERSION, .mgmt_class = UMAD_CLASS_SUBN_ADM,
@@ -119,22 +87,15 @@ static int ask_sa(struct ucma_id *id, const struct ibv_port_attr *attr, unsigned
 	};
 	struct path_rec rec = { .numb_path = 0x80 | 1, .pkey = htons(id->path.pkey) };
 	const struct mad_addr to = {
-		.lid = attr->sm_lid, .sl = attr->sm_sl, .qpn = 1, .qkey = SA_QKEY,
+		.lid = attr->sm_lid, .sl = attr->sm_sl, .qpn = 1, .qkey = MADONCE_QP1_QKEY,
 	};
-	const struct backend_ops *ops = id->dev->ops;
-	int err;
 
 	memcpy(rec.dgid, id->path.dgid.raw, 16);
 	memcpy(rec.sgid, id->path.sgid.raw, 16);
 	memcpy(sa.data, &rec, sizeof(rec));
-	err = ops->mad_register(id->dev, id->port, &reg, &client_ops, id, &id->query.agent);
-	if (err)
-		return err;
-	err = ops->mad_send(id->query.agent, &to, &sa, MAD_LEN,
-			    timeout_ms / (SA_RETRIES + 1) + 1, SA_RETRIES);
-	if (err)
-		ucma_path_stop(&id->query);
-	return err;
+	id->query.once.done = on_answer;
+	return mad_once_send(&id->query.once, id->dev, id->port, &to, &sa, false,
+			     timeout_ms / (SA_RETRIES + 1) + 1, SA_RETRIES);
 }
 
 static void on_static(struct task *task)
