@@ -20,9 +20,7 @@
 #include "fs/rows.h"
 #include "fs/umad.h"
 
-
-const struct entry dev_entries[] = {
-	{ "attr", KIND_DEV_TEXT, DEV_ATTR },
+const struct entry dev_value_entries[] = {
 	{ "node_type", KIND_DEV_TEXT, DEV_NODE_TYPE },
 	{ "node_guid", KIND_DEV_TEXT, DEV_NODE_GUID },
 	{ "sys_image_guid", KIND_DEV_SET, DEV_SYS_IMAGE_GUID },
@@ -31,14 +29,10 @@ const struct entry dev_entries[] = {
 	{ "hw_rev", KIND_DEV_TEXT, DEV_HW_REV },
 	{ "hca_type", KIND_DEV_TEXT, DEV_HCA_TYPE },
 	{ "board_id", KIND_DEV_TEXT, DEV_BOARD_ID },
-	{ "ctl", KIND_DEV_CTL, 0 },
-	{ "events", KIND_DEV_EVENTS, 0 },
-	{ "query", KIND_DEV_QUERY, 0 },
 	{ NULL, 0, 0 }
 };
 
-const struct entry port_entries[] = {
-	{ "attr", KIND_PORT_TEXT, PORT_TEXT_ATTR },
+const struct entry port_value_entries[] = {
 	{ "state", KIND_PORT_TEXT, PORT_TEXT_STATE },
 	{ "phys_state", KIND_PORT_TEXT, PORT_TEXT_PHYS_STATE },
 	{ "rate", KIND_PORT_TEXT, PORT_TEXT_RATE },
@@ -48,6 +42,19 @@ const struct entry port_entries[] = {
 	{ "sm_sl", KIND_PORT_TEXT, PORT_TEXT_SM_SL },
 	{ "cap_mask", KIND_PORT_TEXT, PORT_TEXT_CAP_MASK },
 	{ "link_layer", KIND_PORT_TEXT, PORT_TEXT_LINK_LAYER },
+	{ NULL, 0, 0 }
+};
+
+const struct entry dev_entries[] = {
+	{ "attr", KIND_DEV_TEXT, DEV_ATTR },
+	{ "ctl", KIND_DEV_CTL, 0 },
+	{ "events", KIND_DEV_EVENTS, 0 },
+	{ "query", KIND_DEV_QUERY, 0 },
+	{ NULL, 0, 0 }
+};
+
+const struct entry port_entries[] = {
+	{ "attr", KIND_PORT_TEXT, PORT_TEXT_ATTR },
 	{ "gids", KIND_GIDS, 0 },
 	{ "pkeys", KIND_PKEYS, 0 },
 	{ "gid_attrs", KIND_GID_ATTRS, 0 },

@@ -14,6 +14,7 @@ int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out);
 
 /* dev.c */
 extern const struct entry dev_entries[], port_entries[], gid_attrs_entries[];
+extern const struct entry dev_value_entries[], port_value_entries[];	/* in sys/class, too */
 extern const struct dir_ops dev_dir, gids_dir, pkeys_dir, gid_types_dir, gid_ndevs_dir;
 extern const struct dir_ops counters_dir, hw_counters_dir;
 extern const struct file_ops dev_text_ops, dev_set_ops, port_text_ops, gid_ops, pkey_ops;

@@ -48,14 +48,6 @@ const struct entry sys_mad_entries[] = {
 };
 
 const struct entry sys_dev_entries[] = {
-	{ "node_type", KIND_DEV_TEXT, DEV_NODE_TYPE },
-	{ "node_guid", KIND_DEV_TEXT, DEV_NODE_GUID },
-	{ "sys_image_guid", KIND_DEV_SET, DEV_SYS_IMAGE_GUID },
-	{ "node_desc", KIND_DEV_SET, DEV_NODE_DESC },
-	{ "fw_ver", KIND_DEV_TEXT, DEV_FW_VER },
-	{ "hw_rev", KIND_DEV_TEXT, DEV_HW_REV },
-	{ "hca_type", KIND_DEV_TEXT, DEV_HCA_TYPE },
-	{ "board_id", KIND_DEV_TEXT, DEV_BOARD_ID },
 	{ "ports", KIND_SYS_PORTS, 0 },
 	{ "device", KIND_SYS_DEVICE, 0 },
 	{ NULL, 0, 0 }
@@ -69,15 +61,6 @@ const struct entry sys_device_entries[] = {
 };
 
 const struct entry sys_port_entries[] = {
-	{ "state", KIND_PORT_TEXT, PORT_TEXT_STATE },
-	{ "phys_state", KIND_PORT_TEXT, PORT_TEXT_PHYS_STATE },
-	{ "rate", KIND_PORT_TEXT, PORT_TEXT_RATE },
-	{ "lid", KIND_PORT_TEXT, PORT_TEXT_LID },
-	{ "lid_mask_count", KIND_PORT_TEXT, PORT_TEXT_LMC },
-	{ "sm_lid", KIND_PORT_TEXT, PORT_TEXT_SM_LID },
-	{ "sm_sl", KIND_PORT_TEXT, PORT_TEXT_SM_SL },
-	{ "cap_mask", KIND_PORT_TEXT, PORT_TEXT_CAP_MASK },
-	{ "link_layer", KIND_PORT_TEXT, PORT_TEXT_LINK_LAYER },
 	{ "gids", KIND_SYS_GIDS, 0 },
 	{ "pkeys", KIND_SYS_PKEYS, 0 },
 	{ "gid_attrs", KIND_SYS_GID_ATTRS, 0 },

@@ -30,13 +30,15 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_EVENTS] = { F444, 0, 0, FS_CACHE | ROW_LONG, .ops = &events_ops },
 
 	/* a device, a port */
-	[KIND_DEV] = { D755, KIND_ROOT, BY_DEV, 0, dev_entries, &dev_dir },
+	[KIND_DEV] = { D755, KIND_ROOT, BY_DEV, 0, dev_entries, &dev_dir,
+		       .also = dev_value_entries },
 	[KIND_DEV_TEXT] = { F444, 0, BY_DEV | BY_SUB, FS_CACHE, .ops = &dev_text_ops },
 	[KIND_DEV_SET] = { F644, 0, BY_DEV | BY_SUB, FS_CACHE, .ops = &dev_set_ops },
 	[KIND_DEV_CTL] = { F200, 0, BY_DEV, FS_CACHE | ROW_CHMOD, .ops = &dev_ctl_ops },
 	[KIND_DEV_EVENTS] = { F444, 0, BY_DEV, FS_CACHE | ROW_LONG, .ops = &events_ops },
 	[KIND_DEV_QUERY] = { S_IFREG | 0666, 0, BY_DEV, FS_CACHE, .ops = &query_ops },
-	[KIND_PORT] = { D755, KIND_DEV, DEV_PORT, FS_CACHE, port_entries },
+	[KIND_PORT] = { D755, KIND_DEV, DEV_PORT, FS_CACHE, port_entries,
+			.also = port_value_entries },
 	[KIND_PORT_TEXT] = { F444, 0, DEV_PORT | BY_SUB, FS_CACHE, .ops = &port_text_ops },
 	[KIND_PORT_CTL] = { F200, 0, DEV_PORT, FS_CACHE | ROW_CHMOD, .ops = &port_ctl_ops },
 	[KIND_PORT_PCAP] = { F400, 0, DEV_PORT, FS_CACHE | ROW_CHMOD | ROW_LONG, .ops = &pcap_ops },
@@ -157,11 +159,12 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_SYS_UCMA] = { D755, KIND_SYS_MISC, 0, FS_CACHE, sys_ucma_entries },
 	[KIND_SYS_UCMA_TEXT] = { F444, 0, BY_SUB, FS_CACHE, .ops = &ucma_text_ops },
 	[KIND_SYS_TEXT] = { F444, 0, BY_SUB, FS_CACHE, .ops = &sys_text_ops },
-	[KIND_SYS_DEV] = { D755, KIND_SYS_IB, BY_DEV, 0, sys_dev_entries },
+	[KIND_SYS_DEV] = { D755, KIND_SYS_IB, BY_DEV, 0, sys_dev_entries, .also = dev_value_entries },
 	[KIND_SYS_DEVICE] = { D755, KIND_SYS_DEV, BY_DEV, FS_CACHE, sys_device_entries },
 	[KIND_SYS_DEVICE_TEXT] = { F444, 0, BY_DEV | BY_SUB, FS_CACHE, .ops = &sys_device_text_ops },
 	[KIND_SYS_PORTS] = { D755, KIND_SYS_DEV, BY_DEV, FS_CACHE, .dir = &sys_ports_dir },
-	[KIND_SYS_PORT] = { D755, KIND_SYS_PORTS, DEV_PORT, FS_CACHE, sys_port_entries },
+	[KIND_SYS_PORT] = { D755, KIND_SYS_PORTS, DEV_PORT, FS_CACHE, sys_port_entries,
+			    .also = port_value_entries },
 	[KIND_SYS_GIDS] = { D755, KIND_SYS_PORT, DEV_PORT, FS_CACHE, .dir = &gids_dir },
 	[KIND_SYS_PKEYS] = { D755, KIND_SYS_PORT, DEV_PORT, FS_CACHE, .dir = &pkeys_dir },
 	[KIND_SYS_GID_ATTRS] = { D755, KIND_SYS_PORT, DEV_PORT, FS_CACHE, sys_gid_attrs_entries },
@@ -298,26 +301,29 @@ static struct path parent_path(struct ibfs *ibfs, struct path dir)
 	return up;
 }
 
-static const struct entry *find_entry(const struct kind_row *row, const char *name)
-{
-	const struct entry *entry;
-
-	for (entry = row->entries; entry && entry->name; entry++)
-		if (!strcmp(entry->name, name))
-			return entry;
-	return NULL;
-}
-
 /* The entry at a position that may come from outside; NULL behind the last one. */
 static const struct entry *nth_entry(const struct kind_row *row, uint64_t n)
 {
-	const struct entry *entry = row->entries;
+	const struct entry *const lists[] = { row->entries, row->also };
+	const struct entry *entry;
+	unsigned int i;
 
-	if (!entry)
-		return NULL;
-	while (entry->name && n--)
-		entry++;
-	return entry->name ? entry : NULL;
+	for (i = 0; i < 2; i++)
+		for (entry = lists[i]; entry && entry->name; entry++)
+			if (!n--)
+				return entry;
+	return NULL;
+}
+
+static const struct entry *find_entry(const struct kind_row *row, const char *name)
+{
+	const struct entry *entry;
+	uint64_t n = 0;
+
+	while ((entry = nth_entry(row, n++)))
+		if (!strcmp(entry->name, name))
+			return entry;
+	return NULL;
 }
 
 static struct path entry_path(struct path dir, const struct entry *entry)

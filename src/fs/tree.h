@@ -108,6 +108,7 @@ struct kind_row {
 	ssize_t (*ready)(struct fs_req *req, struct path path);
 	/* The directory of a directory, where its numbers don't tell. */
 	struct path (*up)(struct ibfs *ibfs, struct path dir);
+	const struct entry *also;	/* behind entries, where directories share some */
 };
 enum {
 	ROW_LONG	= 1 << 6,	/* of no certain size: 0, as in /proc, so that tail(1) reads on */
