@@ -131,6 +131,13 @@ void device_remove(struct ibfs_device *dev);
 struct ibfs_device *device_find(struct ibfs *ibfs, const char *name);
 struct ibfs_device *device_get(struct ibfs *ibfs, unsigned int num);
 /*
+ * The index of the first entry of a port's table that is it, or -ENOENT; as the
+ * kernel's ib_find_gid() and ib_find_pkey(). A P_Key's membership bit isn't
+ * compared; 0 and 0x8000, which name no partition, are never found.
+ */
+int device_find_gid(struct ibfs_device *dev, unsigned int port, const union ibv_gid *gid);
+int device_find_pkey(struct ibfs_device *dev, unsigned int port, uint16_t pkey);
+/*
  * An asynchronous event of a device: a line "device=NAME port=N event=..." in
  * ibfs->events (names of ibv_event_type in small letters: port_active), and
  * news to uverbs clients.

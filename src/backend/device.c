@@ -99,6 +99,33 @@ struct ibfs_device *device_get(struct ibfs *ibfs, unsigned int num)
 	return NULL;
 }
 
+int device_find_gid(struct ibfs_device *dev, unsigned int port, const union ibv_gid *gid)
+{
+	struct ibv_port_attr attr;
+	union ibv_gid found;
+
+	if (dev->ops->query_port(dev, port, &attr))
+		return -ENOENT;
+	for (int i = 0; i < attr.gid_tbl_len; i++)
+		if (!dev->ops->query_gid(dev, port, i, &found) && !memcmp(&found, gid, sizeof(found)))
+			return i;
+	return -ENOENT;
+}
+
+int device_find_pkey(struct ibfs_device *dev, unsigned int port, uint16_t pkey)
+{
+	struct ibv_port_attr attr;
+	uint16_t found;
+
+	if (dev->ops->query_port(dev, port, &attr))
+		return -ENOENT;
+	for (int i = 0; i < attr.pkey_tbl_len; i++)
+		if (!dev->ops->query_pkey(dev, port, i, &found) && (found & 0x7fff) &&
+		    !((found ^ pkey) & 0x7fff))
+			return i;
+	return -ENOENT;
+}
+
 void device_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_type event)
 {
 	textring_add(dev->ibfs->events, "device=%s port=%u event=%s", dev->name, port,

@@ -120,57 +120,20 @@ struct query {
 	size_t len, off;
 };
 
-/* Where the GID or P_Key is: calls match for each entry until it says yes. */
-static int find_entry(struct ibfs_device *dev, struct query *q, const void *wanted,
-		      bool (*match)(struct ibfs_device *dev, unsigned int port, unsigned int index,
-				    const void *wanted),
-		      int (*length)(const struct ibv_port_attr *attr))
+/* The first port with the P_Key, or with the GID where there is one. */
+static int find(struct ibfs_device *dev, struct query *q, const union ibv_gid *gid, uint16_t pkey)
 {
-	struct ibv_port_attr attr;
 	unsigned int port;
-	int i;
+	int index;
 
 	for (port = dev->first_port; port <= dev->num_ports; port++) {
-		if (dev->ops->query_port(dev, port, &attr))
+		index = gid ? device_find_gid(dev, port, gid) : device_find_pkey(dev, port, pkey);
+		if (index < 0)
 			continue;
-		for (i = 0; i < length(&attr); i++) {
-			if (!match(dev, port, i, wanted))
-				continue;
-			q->len = sprintf(q->answer, "%u %d\n", port, i);
-			return 0;
-		}
+		q->len = sprintf(q->answer, "%u %d\n", port, index);
+		return 0;
 	}
 	return -ENOENT;
-}
-
-static bool gid_matches(struct ibfs_device *dev, unsigned int port, unsigned int index,
-			const void *wanted)
-{
-	union ibv_gid gid;
-
-	return dev->ops->query_gid(dev, port, index, &gid) == 0 &&
-	       !memcmp(&gid, wanted, sizeof(gid));
-}
-
-static int gid_count(const struct ibv_port_attr *attr)
-{
-	return attr->gid_tbl_len;
-}
-
-/* As ib_find_cached_pkey(): the membership bit is not compared. */
-static bool pkey_matches(struct ibfs_device *dev, unsigned int port, unsigned int index,
-			 const void *wanted)
-{
-	const uint16_t *pkey = wanted;
-	uint16_t found;
-
-	return dev->ops->query_pkey(dev, port, index, &found) == 0 &&
-	       ((found ^ *pkey) & 0x7fff) == 0;
-}
-
-static int pkey_count(const struct ibv_port_attr *attr)
-{
-	return attr->pkey_tbl_len;
 }
 
 static int query_command(void *ctx, struct ctl_line *line)
@@ -180,19 +143,16 @@ static int query_command(void *ctx, struct ctl_line *line)
 	struct query *q = file->priv;
 	union ibv_gid gid;
 	uint64_t number;
-	uint16_t pkey;
 
 	if (!dev)
 		return ibfs_fail(file->ibfs, ENODEV, "the device is gone");
 	q->len = q->off = 0;
 	if (line->argc == 2 && !strcmp(line->argv[0], "gid") &&
 	    inet_pton(AF_INET6, line->argv[1], gid.raw) == 1)
-		return find_entry(dev, q, &gid, gid_matches, gid_count);
+		return find(dev, q, &gid, 0);
 	if (line->argc == 2 && !strcmp(line->argv[0], "pkey") &&
-	    parse_u64(line->argv[1], UINT16_MAX, &number) == 0 && (number & 0x7fff)) {
-		pkey = number;
-		return find_entry(dev, q, &pkey, pkey_matches, pkey_count);
-	}
+	    parse_u64(line->argv[1], UINT16_MAX, &number) == 0 && (number & 0x7fff))
+		return find(dev, q, NULL, number);
 	return ibfs_fail(file->ibfs, EINVAL, "%s/query: expected `gid GID` or `pkey PKEY`",
 			 dev->name);
 }

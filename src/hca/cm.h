@@ -200,9 +200,6 @@ int cm_port_get(struct ibfs_device *dev, unsigned int num, struct cm_port **port
 void cm_port_hold(struct cm_port *port);
 void cm_port_put(struct cm_port *port);
 uint64_t cm_port_guid(const struct cm_port *port);
-/* Where the port's tables have them; -ENOENT. */
-int cm_port_pkey(const struct cm_port *port, uint16_t pkey);
-int cm_port_gid(const struct cm_port *port, const union ibv_gid *gid);
 int cm_transmit(struct cm_port *port, const struct mad_addr *to, const union cm_msg *msg);
 
 /* cm_send.c */

@@ -151,35 +151,6 @@ uint64_t cm_port_guid(const struct cm_port *port)
 	return port->dev ? port->dev->node_guid : 0;
 }
 
-/* Membership isn't compared. */
-int cm_port_pkey(const struct cm_port *port, uint16_t pkey)
-{
-	struct ibv_port_attr attr;
-	uint16_t found;
-
-	if (port->dev->ops->query_port(port->dev, port->num, &attr))
-		return -ENOENT;
-	for (unsigned int i = 0; i < attr.pkey_tbl_len; i++)
-		if (!port->dev->ops->query_pkey(port->dev, port->num, i, &found) &&
-		    (found & 0x7fff) && !((found ^ pkey) & 0x7fff))
-			return i;
-	return -ENOENT;
-}
-
-int cm_port_gid(const struct cm_port *port, const union ibv_gid *gid)
-{
-	struct ibv_port_attr attr;
-	union ibv_gid found;
-
-	if (port->dev->ops->query_port(port->dev, port->num, &attr))
-		return -ENOENT;
-	for (int i = 0; i < attr.gid_tbl_len; i++)
-		if (!port->dev->ops->query_gid(port->dev, port->num, i, &found) &&
-		    !memcmp(&found, gid, sizeof(found)))
-			return i;
-	return -ENOENT;
-}
-
 int cm_transmit(struct cm_port *port, const struct mad_addr *to, const union cm_msg *msg)
 {
 	if (!port->dev)

@@ -49,8 +49,8 @@ static enum cm_reason fault(const struct cm_port *port, const struct cm_path *pa
 		return CM_REJ_INVALID_MTU;
 	if (!path->dlid || path->dlid >= 0xc000)
 		return CM_REJ_INVALID_LID;
-	*pkey = cm_port_pkey(port, path->pkey);
-	*gid = cm_port_gid(port, &path->sgid);
+	*pkey = device_find_pkey(port->dev, port->num, path->pkey);
+	*gid = device_find_gid(port->dev, port->num, &path->sgid);
 	return *pkey < 0 || *gid < 0 ? CM_REJ_INVALID_GID : 0;
 }
 

@@ -61,7 +61,9 @@ static int send_and_wait(struct cm_id *id, enum cm_state state)
 /* The path's addresses in this end's tables, and the other end's CM. */
 static int set_path(struct cm_id *id, const struct cm_path *path)
 {
-	int pkey = cm_port_pkey(id->port, path->pkey), gid = cm_port_gid(id->port, &path->sgid);
+	const struct cm_port *port = id->port;
+	int pkey = device_find_pkey(port->dev, port->num, path->pkey);
+	int gid = device_find_gid(port->dev, port->num, &path->sgid);
 
 	if (pkey < 0 || gid < 0)
 		return -EINVAL;

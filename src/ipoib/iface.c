@@ -186,22 +186,6 @@ uint64_t ipoib_stat(const struct ipoib *ip, enum ipoib_stat stat)
 	return ip->stats[stat];
 }
 
-/* Where the port's table has the P_Key; membership is not compared. */
-static int pkey_find(struct ipoib *ip, uint16_t pkey, unsigned int *index)
-{
-	uint16_t found;
-
-	for (unsigned int i = 0; i < ip->attr.pkey_tbl_len; i++) {
-		if (ip->dev->ops->query_pkey(ip->dev, ip->port, i, &found) || !(found & 0x7fff))
-			continue;
-		if (!pkey || ((found ^ pkey) & 0x7fff) == 0) {
-			*index = i;
-			return found;
-		}
-	}
-	return -ENOENT;
-}
-
 static void set_addresses(struct ipoib *ip)
 {
 	union ibv_gid mgid;
@@ -254,15 +238,16 @@ static void follow_port(struct ipoib *ip)
 {
 	uint16_t lid = ip->attr.lid;
 	bool was = ip->active;
-	unsigned int index;
+	int index;
 
 	if (ip->dev->ops->query_port(ip->dev, ip->port, &ip->attr))
 		return;
 	ip->dev->ops->query_gid(ip->dev, ip->port, 0, &ip->gid);
-	ip->active = ip->attr.state == IBV_PORT_ACTIVE && pkey_find(ip, ip->pkey, &index) >= 0;
+	index = device_find_pkey(ip->dev, ip->port, ip->pkey);
+	ip->active = ip->attr.state == IBV_PORT_ACTIVE && index >= 0;
 	ip->static_subnet = ip->active && !ip->attr.sm_lid && ip->ibfs->fabric &&
 			    ip->dev->ops->fabric_port;
-	if (ip->active && (!ip->qp_ready || index != ip->pkey_index)) {
+	if (ip->active && (!ip->qp_ready || (unsigned int)index != ip->pkey_index)) {
 		ud_stop(ip);
 		ip->pkey_index = index;
 		if (ud_start(ip))
@@ -323,11 +308,25 @@ static void tick(struct ev_loop *loop, ev_timer *timer, int revents)
 	promisc_tick(ip);
 }
 
-static int check_create(struct ipoib *ip, uint16_t pkey, unsigned int *index)
+/* The index of the P_Key, 0: of the first that there is. -ENOENT. */
+static int find_pkey(const struct ipoib *ip, uint16_t pkey)
+{
+	uint16_t found;
+
+	if (pkey)
+		return device_find_pkey(ip->dev, ip->port, pkey);
+	for (int i = 0; i < ip->attr.pkey_tbl_len; i++)
+		if (!ip->dev->ops->query_pkey(ip->dev, ip->port, i, &found) && (found & 0x7fff))
+			return i;
+	return -ENOENT;
+}
+
+static int check_create(struct ipoib *ip, uint16_t pkey)
 {
 	struct ibfs_device *dev = ip->dev;
 	struct ibv_device_attr_ex attr = { 0 };
-	int found;
+	uint16_t found;
+	int index;
 
 	if (ip->created)
 		return ibfs_fail(ip->ibfs, EBUSY, "ipoib: is created already");
@@ -337,11 +336,12 @@ static int check_create(struct ipoib *ip, uint16_t pkey, unsigned int *index)
 		return -EIO;
 	ip->can_csum = attr.orig_attr.device_cap_flags & IBV_DEVICE_UD_IP_CSUM;
 	ip->can_lso = attr.tso_caps.supported_qpts & 1U << IBV_QPT_UD;
-	found = pkey_find(ip, pkey, index);
-	if (found < 0)
+	index = find_pkey(ip, pkey);
+	if (index < 0 || dev->ops->query_pkey(dev, ip->port, index, &found))
 		return ibfs_fail(ip->ibfs, EINVAL, "ipoib: pkey=0x%04x is not in %s's table", pkey,
 				 dev->name);
 	ip->pkey = found | PKEY_FULL;
+	ip->pkey_index = index;
 	return 0;
 }
 
@@ -351,7 +351,7 @@ int ipoib_create(struct ipoib *ip, uint16_t pkey, const char *ifname)
 
 	if (!ip->dev)
 		return ibfs_fail(ip->ibfs, ENODEV, "ipoib: the device is gone");
-	err = check_create(ip, pkey, &ip->pkey_index);
+	err = check_create(ip, pkey);
 	if (err)
 		return err;
 	ip->qkey = IPOIB_DEFAULT_QKEY;
