@@ -250,6 +250,10 @@ void uv_request(const struct uv_cmd *cmd, void *req, size_t size);
 int uv_request_ex(const struct uv_cmd *cmd, void *req, size_t size);
 void uv_respond(struct uv_cmd *cmd, const void *resp, size_t size);
 void uv_respond_driver(struct uv_cmd *cmd, const void *resp, size_t size);
+/* The end of a command that makes obj: the maker's if err is 0, else freed. Returns err. */
+int uv_made(struct uv_cmd *cmd, struct uobj *obj, int err);
+/* DESTROY_QP and DESTROY_SRQ, whose requests and answers are alike. -ENOENT, -EBUSY. */
+int uv_destroy_queue(struct uv_cmd *cmd, enum uobj_type type);
 /* Run a command (the caller's, on its stack): what the request's operation returns. */
 ssize_t uv_command(struct uv_cmd *cmd);
 /*

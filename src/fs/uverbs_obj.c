@@ -168,6 +168,33 @@ int uobj_destroy(struct uobj *obj)
 	return err;
 }
 
+int uv_made(struct uv_cmd *cmd, struct uobj *obj, int err)
+{
+	if (err)
+		uobj_free(obj);
+	else
+		cmd->made = obj;
+	return err;
+}
+
+int uv_destroy_queue(struct uv_cmd *cmd, enum uobj_type type)
+{
+	struct ib_uverbs_destroy_qp_resp resp;
+	struct ib_uverbs_destroy_qp req;
+	struct uobj *obj;
+	int err;
+
+	uv_request(cmd, &req, sizeof(req));
+	obj = uobj_get(cmd->uf, req.qp_handle, type);
+	if (!obj)
+		return -ENOENT;
+	resp.events_reported = obj->async_read;
+	err = uobj_destroy(obj);
+	if (!err)
+		uv_respond(cmd, &resp, sizeof(resp));
+	return err;
+}
+
 static void detach_all(struct uobj *obj)
 {
 	struct uv_group *group, *tmp;

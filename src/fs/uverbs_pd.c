@@ -13,16 +13,6 @@
 
 #include "fs/uverbs.h"
 
-/* What was made for obj, or not; then the handle is free again. */
-static int made(struct uv_cmd *cmd, struct uobj *obj, int err)
-{
-	if (err)
-		uobj_free(obj);
-	else
-		cmd->made = obj;
-	return err;
-}
-
 /* The kernel tells a wrong handle by ENOENT only where something is destroyed. */
 static int destroy(struct uv_cmd *cmd, enum uobj_type type)
 {
@@ -43,7 +33,7 @@ int uv_alloc_pd(struct uv_cmd *cmd)
 		return -ENOMEM;
 	resp.pd_handle = obj->handle;
 	uv_respond(cmd, &resp, sizeof(resp));
-	return made(cmd, obj, uv_verbs(cmd->uf)->alloc_pd(cmd->uf->dev, &obj->pd));
+	return uv_made(cmd, obj, uv_verbs(cmd->uf)->alloc_pd(cmd->uf->dev, &obj->pd));
 }
 
 int uv_dealloc_pd(struct uv_cmd *cmd)
@@ -142,7 +132,7 @@ int uv_reg_mr(struct uv_cmd *cmd)
 		resp = (struct ib_uverbs_reg_mr_resp){ obj->handle, attr.lkey, attr.rkey };
 		uv_respond(cmd, &resp, sizeof(resp));
 	}
-	return made(cmd, obj, err);
+	return uv_made(cmd, obj, err);
 }
 
 void uv_prep_rereg_mr(struct uv_cmd *cmd)
@@ -247,7 +237,7 @@ int uv_alloc_mw(struct uv_cmd *cmd)
 		resp = (struct ib_uverbs_alloc_mw_resp){ obj->handle, attr.rkey };
 		uv_respond(cmd, &resp, sizeof(resp));
 	}
-	return made(cmd, obj, err);
+	return uv_made(cmd, obj, err);
 }
 
 int uv_dealloc_mw(struct uv_cmd *cmd)
@@ -297,7 +287,7 @@ int uv_create_ah(struct uv_cmd *cmd)
 		uv_respond(cmd, &resp, sizeof(resp));
 		uv_respond_driver(cmd, &driver, sizeof(driver));
 	}
-	return made(cmd, obj, err);
+	return uv_made(cmd, obj, err);
 }
 
 int uv_destroy_ah(struct uv_cmd *cmd)
@@ -396,7 +386,7 @@ int uv_open_xrcd(struct uv_cmd *cmd)
 		return -ENOMEM;
 	resp.xrcd_handle = obj->handle;
 	uv_respond(cmd, &resp, sizeof(resp));
-	return made(cmd, obj, xrcd_get(cmd, &req, &obj->xrcd));
+	return uv_made(cmd, obj, xrcd_get(cmd, &req, &obj->xrcd));
 }
 
 int uv_close_xrcd(struct uv_cmd *cmd)

@@ -158,13 +158,9 @@ static int create(struct uv_cmd *cmd, const struct ib_uverbs_ex_create_qp *req,
 	err = uobj_set_events(obj, cmd);
 	if (!err)
 		err = make(cmd, obj, &init);
-	if (err) {
-		uobj_free(obj);
-		return err;
-	}
-	cmd->made = obj;
-	fill_resp(uv_verbs(cmd->uf), obj, resp);
-	return 0;
+	if (!err)
+		fill_resp(uv_verbs(cmd->uf), obj, resp);
+	return uv_made(cmd, obj, err);
 }
 
 int uv_create_qp(struct uv_cmd *cmd)
@@ -227,15 +223,12 @@ int uv_open_qp(struct uv_cmd *cmd)
 	err = uobj_set_events(obj, cmd);
 	if (!err)
 		err = verbs->open_qp(xrcd->xrcd->xrcd, req.qpn, &obj->client, &obj->qp);
-	if (err) {
-		uobj_free(obj);
-		return err;
+	if (!err) {
+		resp.qp_handle = obj->handle;
+		resp.qpn = req.qpn;
+		uv_respond(cmd, &resp, sizeof(resp));
 	}
-	cmd->made = obj;
-	resp.qp_handle = obj->handle;
-	resp.qpn = req.qpn;
-	uv_respond(cmd, &resp, sizeof(resp));
-	return 0;
+	return uv_made(cmd, obj, err);
 }
 
 /* --- attributes --- */
@@ -379,20 +372,7 @@ int uv_ex_modify_qp(struct uv_cmd *cmd)
 
 int uv_destroy_qp(struct uv_cmd *cmd)
 {
-	struct ib_uverbs_destroy_qp_resp resp;
-	struct ib_uverbs_destroy_qp req;
-	struct uobj *obj;
-	int err;
-
-	uv_request(cmd, &req, sizeof(req));
-	obj = uobj_get(cmd->uf, req.qp_handle, UOBJ_QP);
-	if (!obj)
-		return -ENOENT;
-	resp.events_reported = obj->async_read;
-	err = uobj_destroy(obj);
-	if (!err)
-		uv_respond(cmd, &resp, sizeof(resp));
-	return err;
+	return uv_destroy_queue(cmd, UOBJ_QP);
 }
 
 /* --- multicast --- */

@@ -78,11 +78,7 @@ static int create(struct uv_cmd *cmd, const struct ib_uverbs_create_xsrq *req)
 	err = uobj_set_events(obj, cmd);
 	if (!err)
 		err = make(cmd, obj, pd->pd, &init);
-	if (err)
-		uobj_free(obj);
-	else
-		cmd->made = obj;
-	return err;
+	return uv_made(cmd, obj, err);
 }
 
 int uv_create_srq(struct uv_cmd *cmd)
@@ -157,18 +153,5 @@ int uv_query_srq(struct uv_cmd *cmd)
 
 int uv_destroy_srq(struct uv_cmd *cmd)
 {
-	struct ib_uverbs_destroy_srq_resp resp;
-	struct ib_uverbs_destroy_srq req;
-	struct uobj *obj;
-	int err;
-
-	uv_request(cmd, &req, sizeof(req));
-	obj = uobj_get(cmd->uf, req.srq_handle, UOBJ_SRQ);
-	if (!obj)
-		return -ENOENT;
-	resp.events_reported = obj->async_read;
-	err = uobj_destroy(obj);
-	if (!err)
-		uv_respond(cmd, &resp, sizeof(resp));
-	return err;
+	return uv_destroy_queue(cmd, UOBJ_SRQ);
 }
