@@ -8,15 +8,7 @@
 
 #include "fs/fabricdir.h"
 #include "fs/tree.h"
-
-static int failures;
-
-#define CHECK(ok) do { \
-	if (!(ok)) { \
-		fprintf(stderr, "fs_text.c:%d: %s\n", __LINE__, #ok); \
-		failures++; \
-	} \
-} while (0)
+#include "check.h"
 
 static void test_numbers(void)
 {
@@ -230,5 +222,5 @@ int main(void)
 	test_paths();
 	test_names();
 	test_lineq();
-	return failures != 0;
+	return failed;
 }

@@ -15,15 +15,7 @@
 #include "fabric/fabric.h"
 #include "fs/tree.h"
 #include "hca/mad.h"
-
-static int failures;
-
-#define CHECK(ok) do { \
-	if (!(ok)) { \
-		fprintf(stderr, "fs_tree.c:%d: %s\n", __LINE__, #ok); \
-		failures++; \
-	} \
-} while (0)
+#include "check.h"
 
 static bool same(struct path a, struct path b)
 {
@@ -211,7 +203,7 @@ static void fuzz_ctl(struct ibfs *ibfs, unsigned int rounds)
 		if (ret != (ssize_t)len && ret != -ENOENT && !textring_next(ibfs->errors, &reader)) {
 			fprintf(stderr, "no reason (%zd, kind %u): %.*s\n", ret, file->path.kind,
 				(int)len, line);
-			failures++;
+			failed = 1;
 		}
 		fs_release(file);
 		taskq_run(ibfs->tasks);
@@ -328,5 +320,5 @@ int main(void)
 	textring_free(ibfs.events);
 	taskq_free(ibfs.tasks);
 	ev_loop_destroy(ibfs.loop);
-	return failures != 0;
+	return failed;
 }

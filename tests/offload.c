@@ -13,14 +13,7 @@
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
 
-static int failures;
-
-#define CHECK(x) do { \
-	if (!(x)) { \
-		fprintf(stderr, "line %d: not true: %s\n", __LINE__, #x); \
-		failures++; \
-	} \
-} while (0)
+#include "check.h"
 
 static struct ibfs ibfs;
 static sem_t gate;			/* what a stuck job waits for */
@@ -372,7 +365,7 @@ static void leave(struct ibfs *of)
 {
 	CHECK(of == &ibfs);
 	offload_exit(of);
-	_exit(failures != 0);
+	_exit(failed);
 }
 
 static void test_quick_end(void)
@@ -420,5 +413,5 @@ int main(int argc, char **argv)
 	test->run();
 	offload_exit(&ibfs);
 	ev_loop_destroy(ibfs.loop);
-	return failures != 0;
+	return failed;
 }

@@ -9,20 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "check.h"
 
 #define MAX_DEPTH 64
 
 static const struct node_ops no_ops;
-
-static int failures;
-
-#define CHECK(cond) \
-	do { \
-		if (!(cond)) { \
-			printf("%s:%d: %s\n", __func__, __LINE__, #cond); \
-			failures++; \
-		} \
-	} while (0)
 
 static struct fabric *new_fabric(void)
 {
@@ -474,6 +465,5 @@ int main(int argc, char **argv)
 	test_mcast();
 	for (i = 0; i < 20; i++)
 		test_random();
-	printf("%d failed\n", failures);
-	return failures != 0;
+	return failed;
 }

@@ -22,17 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "check.h"
+
 #define NO_USERFAULTFD	77
-
-static int failed;
-
-#define CHECK(cond) \
-	do { \
-		if (!(cond)) { \
-			printf("%d: %s (errno %d)\n", __LINE__, #cond, errno); \
-			failed = 1; \
-		} \
-	} while (0)
 
 struct context {
 	struct ib_uverbs_cmd_hdr hdr;

@@ -18,19 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "check.h"
+
 #define SIZE	1024
 #define GRH	40
 #define QKEY	7
-
-static atomic_int failed;
-
-#define CHECK(cond) \
-	do { \
-		if (!(cond)) { \
-			printf("%d: %s (errno %d)\n", __LINE__, #cond, errno); \
-			failed = 1; \
-		} \
-	} while (0)
 
 struct own {
 	struct ibv_context *ctx;

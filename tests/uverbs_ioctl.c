@@ -21,15 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int failed;
-
-#define CHECK(cond) \
-	do { \
-		if (!(cond)) { \
-			printf("%d: %s (errno %d)\n", __LINE__, #cond, errno); \
-			failed = 1; \
-		} \
-	} while (0)
+#include "check.h"
 
 static const char *mnt;
 

@@ -23,21 +23,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "check.h"
+
 #define SIZE		(256 * 1024)
 #define HUGE		(2 << 20)
 #define SKIPPED		77
 #define ACCESS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
-
-static int failed;
-
-#define CHECK(cond) \
-	do { \
-		if (!(cond)) { \
-			printf("%d: %s (errno %d)\n", __LINE__, #cond, errno); \
-			failed = 1; \
-		} \
-	} while (0)
 
 static const char *daemon_pid;
 

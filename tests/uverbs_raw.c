@@ -20,15 +20,7 @@
 
 #include <ibfs/uverbs_rings.h>
 
-static int failed;
-
-#define CHECK(cond) \
-	do { \
-		if (!(cond)) { \
-			printf("%d: %s (errno %d)\n", __LINE__, #cond, errno); \
-			failed = 1; \
-		} \
-	} while (0)
+#include "check.h"
 
 static const char *mnt;
 
