@@ -11,10 +11,13 @@ UDEVDIR ?= $(PREFIX)/lib/udev/rules.d
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DESTDIR ?=
 
+comma := ,
 PKGS := fuse3 libconfig libibverbs libibumad libibmad libdeflate
 # One shell answers for all packages; before `make setup` it may know none.
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lev -lm -lpthread
+# What changes the event loop goes through src/loop.c.
+PKG_LIBS += $(patsubst %,-Wl$(comma)--wrap=ev_%,timer_start timer_again io_start idle_start idle_stop)
 
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror

@@ -649,6 +649,7 @@ static const struct setting settings[] = {
 	{ "log", parse_log, MEMBER(conf, log) },
 	{ "passthrough", parse_bool, MEMBER(conf, passthrough) },
 	{ "realtime", parse_bool, MEMBER(conf, realtime) },
+	{ "bells", parse_bool, MEMBER(conf, bells) },
 	{ 0 }
 };
 
@@ -759,7 +760,7 @@ static struct conf *conf_new(void)
 		.tcp_uid = NOBODY, .tcp_gid = NOBODY,
 		.msize = 1 << 20, .connections = 1024, .fids = 16384, .tags = 1024, .memory = 8,
 	};
-	conf->realtime = conf->passthrough = true;
+	conf->realtime = conf->passthrough = conf->bells = true;
 	conf->errors = 256;
 	conf->events = 1024;
 	conf->user_objects = 16384;

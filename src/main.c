@@ -24,9 +24,11 @@
 #include <utlist.h>
 
 #include <ibfs/backend.h>
+#include <ibfs/bell.h>
 #include <ibfs/conf.h>
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
+#include <ibfs/loop.h>
 #include <ibfs/priority.h>
 
 #define FAREWELL	1.0	/* seconds that clients have to close their files */
@@ -297,7 +299,9 @@ static int start_services(struct ibfs *ibfs)
 	ibfs->tasks = taskq_new(ibfs->loop);
 	ibfs->errors = textring_new(ibfs->conf->errors);
 	ibfs->events = textring_new(ibfs->conf->events);
-	if (!ibfs->tasks || !ibfs->errors || !ibfs->events)
+	ibfs->lock = loop_lock_new(ibfs, bells_catch_up);
+	ibfs->bells = bells_new(ibfs);
+	if (!ibfs->tasks || !ibfs->errors || !ibfs->events || !ibfs->lock)
 		return -ENOMEM;
 	ibfs->fabric = fabric_new(ibfs, &sim_node_ops);
 	if (!ibfs->fabric)
@@ -349,6 +353,7 @@ static void stop(struct daemon *d)
 		fabric_free(ibfs->fabric);
 	if (ibfs->fs)
 		fs_exit(ibfs);
+	bells_free(ibfs->bells);
 	textring_free(ibfs->errors);
 	textring_free(ibfs->events);
 	taskq_free(ibfs->tasks);
@@ -360,6 +365,7 @@ static void stop(struct daemon *d)
 			ev_ref(ibfs->loop);
 			ev_check_stop(ibfs->loop, &d->turn);
 		}
+		loop_lock_free(ibfs->lock);
 		ev_loop_destroy(ibfs->loop);
 	}
 	conf_free(ibfs->conf);

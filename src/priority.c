@@ -28,7 +28,7 @@ static uint64_t now_ns(clockid_t clock)
 }
 
 /* False: not permitted. */
-static bool set_policy(bool realtime)
+static bool set_policy(pid_t tid, bool realtime)
 {
 	struct sched_attr attr = {
 		.size = sizeof(attr),
@@ -38,16 +38,25 @@ static bool set_policy(bool realtime)
 		.sched_runtime = realtime ? 0 : SLICE_NS,
 	};
 
-	return syscall(SYS_sched_setattr, 0, &attr, 0) == 0;
+	return syscall(SYS_sched_setattr, tid, &attr, 0) == 0;
 }
 
 void priority_init(struct priority *prio, bool allowed)
 {
 	*prio = (struct priority){
-		.allowed = allowed, .since_ns = now_ns(CLOCK_MONOTONIC),
+		.tid = gettid(), .allowed = allowed, .since_ns = now_ns(CLOCK_MONOTONIC),
 		.cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID),
 	};
-	set_policy(false);
+	set_policy(prio->tid, false);
+}
+
+void priority_move(struct priority *prio)
+{
+	prio->tid = gettid();
+	prio->realtime = prio->urged = prio->busy = false;
+	prio->since_ns = now_ns(CLOCK_MONOTONIC);
+	prio->cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	set_policy(prio->tid, false);
 }
 
 void priority_urge(struct priority *prio)
@@ -57,7 +66,7 @@ void priority_urge(struct priority *prio)
 	prio->urged = true;
 	if (prio->realtime || prio->busy || !prio->allowed)
 		return;
-	granted = set_policy(true);
+	granted = set_policy(prio->tid, true);
 	prio->realtime = granted;
 	prio->allowed = granted;
 }
@@ -74,7 +83,7 @@ void priority_check(struct priority *prio)
 	cpu = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	prio->busy = cpu - prio->cpu_ns > (now - prio->since_ns) * BUSY_PERCENT / 100;
 	if (prio->realtime && (prio->busy || !prio->urged))
-		prio->realtime = !set_policy(false);
+		prio->realtime = !set_policy(prio->tid, false);
 	prio->urged = false;
 	prio->since_ns = now;
 	prio->cpu_ns = cpu;

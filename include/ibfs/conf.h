@@ -79,6 +79,7 @@ struct conf {
 	const char *log;		/* path of a file, "syslog", or NULL: stderr or syslog */
 	bool passthrough;		/* files may be mapped by FUSE passthrough */
 	bool realtime;			/* the engine may be SCHED_FIFO */
+	bool bells;			/* doorbells may be rung by futex */
 	unsigned int errors, events;	/* lines that the files of these names keep */
 	unsigned int user_objects;	/* of each kind of verbs' resources; not root's */
 	void *priv;

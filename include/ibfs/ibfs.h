@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bells;
 struct ev_loop;
 struct cm_port;
 struct conf;
@@ -20,6 +21,7 @@ struct fs;
 struct follow;
 struct ibfs_device;
 struct ipoib;
+struct loop_lock;
 struct offload;
 struct poller;
 struct priority;
@@ -31,6 +33,8 @@ struct textring;
 
 struct ibfs {
 	struct ev_loop *loop;
+	struct loop_lock *lock;		/* of all that is here; NULL: the loop has one thread */
+	struct bells *bells;		/* NULL: none are heard */
 	struct conf *conf;
 	struct taskq *tasks;
 	struct fabric *fabric;		/* soft devices and simulated nodes */

@@ -8,9 +8,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-/* One thread's, which alone calls the functions; others may look at realtime. */
+/*
+ * One thread's, which calls the functions, or who holds the loop's lock (loop.h)
+ * for the loop's thread; others may look at realtime.
+ */
 struct priority {
+	pid_t tid;
 	_Atomic bool realtime;	/* SCHED_FIFO now */
 	bool allowed;		/* to be so */
 	bool urged, busy;	/* in this period, in the last one */
@@ -24,6 +29,8 @@ struct priority {
  * become a real-time one. Nothing of it is inherited.
  */
 void priority_init(struct priority *prio, bool allowed);
+/* From now on it is the calling thread's, which was not urged yet. */
+void priority_move(struct priority *prio);
 /*
  * Somebody may be spinning for what the thread is about to do: SCHED_FIFO, where
  * that is permitted (CAP_SYS_NICE, RLIMIT_RTPRIO) and it wasn't busy all the time.

@@ -23,6 +23,7 @@
 
 #include <ibfs/follow.h>
 #include <ibfs/ibfs.h>
+#include <ibfs/priority.h>
 
 #include "fs/quick.h"
 
@@ -90,6 +91,8 @@ static void come_back(struct quick *quick, struct leader *me, struct job *job)
 		pthread_cond_wait(&quick->moved, &quick->lock);
 	me->back = false;
 	pthread_mutex_unlock(&quick->lock);
+	if (quick->ibfs->priority)
+		priority_move(quick->ibfs->priority);
 }
 
 static void finish_ended(struct quick *quick)
@@ -233,6 +236,8 @@ static void lead(struct quick *quick, struct leader *me)
 
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, &old);
+	if (quick->ibfs->priority)
+		priority_move(quick->ibfs->priority);
 	finish_ended(quick);
 	ev_run(quick->ibfs->loop, 0);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

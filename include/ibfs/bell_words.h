@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Words in memory that a client shares with the daemon, by which it wakes a
+ * thread of the daemon on its own processor: that one preempts it, does what
+ * there is to do, and the client goes on. No processor is interrupted, and no
+ * answer waited for. futex(2).
+ *
+ * The words are the client's to spoil: the daemon believes nothing of them.
+ */
+#ifndef IBFS_BELL_WORDS_H
+#define IBFS_BELL_WORDS_H
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BELL_WORDS	16	/* processors beyond share them */
+
+enum bell_state {
+	BELL_NONE,		/* nobody waits there; as memory is at first */
+	BELL_ARMED,		/* a thread waits, or is about to */
+	BELL_RUNG,		/* it is about to look */
+};
+
+struct bell_words {
+	atomic_uint quiet;	/* not 0: the daemon looks by itself, and need not be rung */
+	atomic_uint word[BELL_WORDS];	/* enum bell_state, by processor % BELL_WORDS */
+};
+
+/*
+ * After work was left where the daemon finds it. False: nobody is there, and
+ * the daemon has to be told another way. May change errno.
+ */
+static inline bool bell_ring(struct bell_words *words)
+{
+	int cpu = sched_getcpu();
+	atomic_uint *word = &words->word[cpu < 0 ? 0 : cpu % BELL_WORDS];
+	unsigned int state = BELL_ARMED;
+
+	/* Who sets quiet to 0 looks at the work once more afterwards. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&words->quiet, memory_order_relaxed))
+		return true;
+	if (!atomic_compare_exchange_strong(word, &state, BELL_RUNG))
+		return state == BELL_RUNG;
+	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return true;
+}
+
+#endif
