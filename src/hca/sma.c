@@ -28,6 +28,7 @@ static const struct sma_attr sma_attrs[] = {
 	[UMAD_SM_ATTR_VL_ARB_TABLE] = { sma_get_vlarb, sma_set_vlarb },
 	[UMAD_SM_ATTR_LINEAR_FT] = { sma_get_lft, sma_set_lft },
 	[UMAD_SM_ATTR_MCAST_FT] = { sma_get_mft, sma_set_mft },
+	[UMAD_SM_ATTR_VENDOR_DIAG] = { sma_get_vendor_diag, NULL },
 	[UMAD_SM_ATTR_LED_INFO] = { sma_get_led_info, sma_set_led_info },
 };
 

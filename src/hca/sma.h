@@ -31,6 +31,7 @@ uint16_t sma_set_node_desc(struct sma_req *req);
 uint16_t sma_get_node_info(struct sma_req *req);
 uint16_t sma_get_led_info(struct sma_req *req);
 uint16_t sma_set_led_info(struct sma_req *req);
+uint16_t sma_get_vendor_diag(struct sma_req *req);
 uint16_t sma_get_notice(struct sma_req *req);
 uint16_t sma_set_notice(struct sma_req *req);
 uint16_t sma_get_switch_info(struct sma_req *req);

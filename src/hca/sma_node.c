@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Attributes of the node as a whole: NodeDescription, NodeInfo, LedInfo, IBA
- * 14.2.5.2, 14.2.5.3, 14.2.5.16.
+ * Attributes of the node as a whole: NodeDescription, NodeInfo, VendorDiag,
+ * LedInfo, IBA 14.2.5.2, 14.2.5.3, 14.2.5.14, 14.2.5.15.
  */
 #include <endian.h>
 #include <string.h>
@@ -51,6 +51,17 @@ uint16_t sma_get_node_info(struct sma_req *req)
 	info->vendor_id[0] = node->vendor_id >> 16;
 	info->vendor_id[1] = node->vendor_id >> 8;
 	info->vendor_id[2] = node->vendor_id;
+	return MAD_OK;
+}
+
+/* The first one, which has nothing to tell, and behind which there is none. */
+uint16_t sma_get_vendor_diag(struct sma_req *req)
+{
+	struct smp_vendor_diag *diag = req->data;
+
+	if (req->mod)
+		return MAD_BAD_VALUE;
+	diag->next_index = 0;
 	return MAD_OK;
 }
 

@@ -145,6 +145,11 @@ enum {
 	CAP2_SET_NODE_DESC	= 1 << 0,
 };
 
+struct smp_vendor_diag {	/* 14.2.5.14 */
+	__be16 next_index;	/* 0: there is no more */
+	uint8_t data[62];	/* the vendor's */
+} __attribute__((packed));
+
 struct smp_notice {		/* 13.4.8.2, generic */
 	uint8_t type;		/* IsGeneric:1 Type:7 */
 	uint8_t producer[3];	/* node type */
@@ -183,6 +188,15 @@ struct smp_notice {		/* 13.4.8.2, generic */
 			__be32 qp2;
 			uint8_t gid1[16], gid2[16];
 		} __attribute__((packed)) key;		/* 257, 258 */
+		struct {
+			__be16 valid;		/* NOTICE_VALID_* */
+			__be16 lid1, lid2, pkey;
+			__be32 sl_qp1;		/* SL:4 rsv:4 QP1:24 */
+			__be32 qp2;
+			uint8_t gid1[16], gid2[16];
+			__be16 switch_lid;
+			uint8_t port;
+		} __attribute__((packed)) switch_key;	/* 259 */
 	};
 } __attribute__((packed));
 static_assert(sizeof(struct smp_notice) == UMAD_LEN_SMP_DATA, "Notice fills its data");
@@ -190,6 +204,11 @@ static_assert(sizeof(struct smp_notice) == UMAD_LEN_SMP_DATA, "Notice fills its 
 enum {				/* Notice:Type */
 	NOTICE_FATAL = 0, NOTICE_URGENT = 1, NOTICE_SECURITY = 2, NOTICE_SM = 3,
 	NOTICE_INFO = 4, NOTICE_EMPTY = 0x7f, NOTICE_GENERIC = 0x80,
+};
+enum {				/* trap 259's DataValid: a bit for each of its fields, in their order */
+	NOTICE_VALID_HEADERS	= 0x2f,	/* LIDADDR1, LIDADDR2, PKEY, SL and QP2 */
+	NOTICE_VALID_QP1	= 0x10,
+	NOTICE_VALID_GIDS	= 0xc0,
 };
 enum {				/* trap 144 */
 	LOCAL_OTHER_CHANGES	= 1,	/* other_changes */
