@@ -3,8 +3,13 @@
 # fabric of their own, without a daemon.
 load helpers
 
-@test "SMPs: directed routes, every attribute of the SMA, M_Keys, traps" {
+@test "SMPs: directed routes, every attribute of the SMA, M_Keys" {
 	run "$BUILD/tests/sma"
+	[ "$status" = 0 ] || fail "$output"
+}
+
+@test "traps: what raises them, how often they are sent, until when" {
+	run "$BUILD/tests/traps"
 	[ "$status" = 0 ] || fail "$output"
 }
 

@@ -185,6 +185,49 @@ static inline void run_until(unsigned int num)
 	}
 }
 
+/* Directed-route request from a; the answer, or NULL. */
+static inline struct smp *request(uint8_t method, uint16_t attr, uint32_t mod, const char *hops,
+			   const void *data, uint64_t mkey)
+{
+	struct packet pkt;
+	struct smp *smp = make(&pkt, method, attr, mod, hops, LID_PERMISSIVE);
+
+	if (data)
+		memcpy(smp->data, data, sizeof(smp->data));
+	smp->mkey = htobe64(mkey);
+	t.num_got = 0;
+	if (smi_send(&t.a->ports[1], &pkt) || t.num_got != 1)
+		return NULL;
+	return &t.got[0];
+}
+
+static inline unsigned int status(const struct smp *smp)
+{
+	return smp ? be16toh(smp->status) & ~UMAD_SMP_DIRECTION : 0xffff;
+}
+
+static inline unsigned int get(uint16_t attr, uint32_t mod, const char *hops, void *data)
+{
+	struct smp *smp = request(UMAD_METHOD_GET, attr, mod, hops, NULL, 0);
+
+	if (smp && data)
+		memcpy(data, smp->data, sizeof(smp->data));
+	return status(smp);
+}
+
+static inline unsigned int set(uint16_t attr, uint32_t mod, const char *hops, const void *data)
+{
+	return status(request(UMAD_METHOD_SET, attr, mod, hops, data, 0));
+}
+
+static inline void send_lid(struct packet *pkt, uint16_t dlid)
+{
+	packet_lrh(pkt)->dlid = htobe16(dlid);
+	packet_lrh(pkt)->slid = htobe16(t.a->ports[1].lid);
+	t.num_got = 0;
+	CHECK_EQ(smi_send(&t.a->ports[1], pkt), 0);
+}
+
 struct test {
 	const char *name;
 	void (*fn)(void);

@@ -1,44 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * SMPs through a chain of three switches: directed routes with and without
- * parts by LID, every attribute of the SMA, M_Key rules, traps.
+ * parts by LID, every attribute of the SMA, M_Key rules.
  */
 #include "chain.h"
-
-/* Directed-route request from a; the answer, or NULL. */
-static struct smp *request(uint8_t method, uint16_t attr, uint32_t mod, const char *hops,
-			   const void *data, uint64_t mkey)
-{
-	struct packet pkt;
-	struct smp *smp = make(&pkt, method, attr, mod, hops, LID_PERMISSIVE);
-
-	if (data)
-		memcpy(smp->data, data, sizeof(smp->data));
-	smp->mkey = htobe64(mkey);
-	t.num_got = 0;
-	if (smi_send(&t.a->ports[1], &pkt) || t.num_got != 1)
-		return NULL;
-	return &t.got[0];
-}
-
-static unsigned int status(const struct smp *smp)
-{
-	return smp ? be16toh(smp->status) & ~UMAD_SMP_DIRECTION : 0xffff;
-}
-
-static unsigned int get(uint16_t attr, uint32_t mod, const char *hops, void *data)
-{
-	struct smp *smp = request(UMAD_METHOD_GET, attr, mod, hops, NULL, 0);
-
-	if (smp && data)
-		memcpy(data, smp->data, sizeof(smp->data));
-	return status(smp);
-}
-
-static unsigned int set(uint16_t attr, uint32_t mod, const char *hops, const void *data)
-{
-	return status(request(UMAD_METHOD_SET, attr, mod, hops, data, 0));
-}
 
 static const struct {
 	const char *hops, *id;
@@ -109,14 +74,6 @@ static void test_bad_paths(void)
 	}
 }
 
-static void send_lid(struct packet *pkt, uint16_t dlid)
-{
-	packet_lrh(pkt)->dlid = htobe16(dlid);
-	packet_lrh(pkt)->slid = htobe16(t.a->ports[1].lid);
-	t.num_got = 0;
-	CHECK_EQ(smi_send(&t.a->ports[1], pkt), 0);
-}
-
 static void test_lid_routed(void)
 {
 	struct packet pkt;
@@ -167,6 +124,7 @@ static void test_dispatch(void)
 	CHECK_EQ(get(0xff90, 1, "1", NULL), MAD_OK);
 	CHECK_EQ(get(0xff90, 5, "1", NULL), MAD_BAD_VALUE);
 	CHECK_EQ(get(UMAD_SM_ATTR_RANDOM_FT, 0, "1", NULL), MAD_BAD_ATTR);
+	CHECK_EQ(set(UMAD_SM_ATTR_VENDOR_DIAG, 0, "1", NULL), MAD_BAD_ATTR);
 	CHECK_EQ(get(UMAD_SM_ATTR_SM_INFO, 0, "1", NULL), MAD_BAD_ATTR);
 	CHECK_EQ(get(UMAD_SM_ATTR_SWITCH_INFO, 0, "1222", NULL), MAD_BAD_ATTR);
 	CHECK_EQ(get(UMAD_SM_ATTR_LINEAR_FT, 0, "1222", NULL), MAD_BAD_ATTR);
@@ -184,6 +142,20 @@ static void test_dispatch(void)
 	/* A node's own SMInfo goes to its clients as it came. */
 	smp = request(UMAD_METHOD_GET, UMAD_SM_ATTR_SM_INFO, 0, "", NULL, 0);
 	CHECK(smp && smp->method == UMAD_METHOD_GET && smp->hop_ptr == 1);
+}
+
+/* Every node has a VendorDiag: here without data, and without a second one. */
+static void test_vendor_diag(void)
+{
+	static const char *const hops[] = { "", "1", "1222" };
+	uint8_t data[64], none[64] = { 0 };
+
+	for (unsigned int i = 0; i < 3; i++) {
+		memset(data, 1, sizeof(data));
+		CHECK_EQ(get(UMAD_SM_ATTR_VENDOR_DIAG, 0, hops[i], data), MAD_OK);
+		CHECK(!memcmp(data, none, sizeof(data)));
+		CHECK_EQ(get(UMAD_SM_ATTR_VENDOR_DIAG, 1, hops[i], NULL), MAD_BAD_VALUE);
+	}
 }
 
 static void test_tables(void)
@@ -531,139 +503,13 @@ static void test_mkey(void)
 	CHECK_EQ(be64toh(info->mkey), key);
 }
 
-static void repress(const struct smp *trap, uint16_t dlid)
-{
-	struct packet pkt;
-	struct smp *smp = make(&pkt, UMAD_METHOD_TRAP_REPRESS, UMAD_ATTR_NOTICE, 0, NULL, dlid);
-
-	smp->tid = trap->tid;
-	memcpy(smp->data, trap->data, sizeof(smp->data));
-	send_lid(&pkt, dlid);
-}
-
-static unsigned int trap_number(const struct smp *smp)
-{
-	const struct smp_notice *notice = (const struct smp_notice *)smp->data;
-
-	return smp->method == UMAD_METHOD_TRAP ? be16toh(notice->trap) : 0;
-}
-
-static void test_trap_128(void)
-{
-	const struct smp_notice *notice = (const struct smp_notice *)t.got[0].data;
-	struct smp first;
-
-	bring_up();
-	t.s[2]->ports[0].subnet_timeout = 0;	/* repeat at the shortest interval */
-	t.num_got = 0;
-	link_set_down(t.links[3], true);
-	CHECK_EQ(t.num_got, 0);			/* never from inside the event */
-	run_until(3);
-	CHECK_EQ(t.num_got, 3);			/* repeated, under one TID */
-	CHECK_EQ(trap_number(&t.got[0]), 128);
-	CHECK_EQ(be16toh(notice->link_state.lid), 4);
-	CHECK_EQ(be16toh(notice->issuer_lid), 4);
-	CHECK_EQ(t.got_slid[0], 4);
-	CHECK_EQ(t.got[0].tid, t.got[2].tid);
-	first = t.got[0];
-	repress(&first, 4);
-	t.num_got = 0;
-	for (int i = 0; i < 100; i++) {
-		ev_run(t.ibfs.loop, EVRUN_NOWAIT);
-		ev_sleep(0.003);
-	}
-	CHECK_EQ(t.num_got, 0);			/* until it is repressed */
-	/* Without a manager there is nobody to tell. */
-	t.s[2]->ports[0].sm_lid = 0;
-	link_set_down(t.links[3], false);
-	for (int i = 0; i < 20; i++) {
-		ev_run(t.ibfs.loop, EVRUN_NOWAIT);
-		ev_sleep(0.002);
-	}
-	CHECK_EQ(t.num_got, 0);
-}
-
-static void test_trap_limit(void)
-{
-	bring_up();
-	t.s[2]->ports[0].subnet_timeout = 0;
-	t.num_got = 0;
-	link_set_down(t.links[3], true);
-	/* Ten sends at 0.1 s, and then the loop has nothing to wait for. */
-	ev_run(t.ibfs.loop, 0);
-	CHECK_EQ(t.num_got, 10);
-}
-
-static void test_trap_144(void)
-{
-	const struct smp_notice *notice = (const struct smp_notice *)t.got[0].data;
-
-	bring_up();
-	t.b->ports[1].subnet_timeout = 31;
-	t.num_got = 0;
-	t.b->ports[1].cap_mask |= CAP_IS_SM;
-	port_event(&t.b->ports[1], PORT_EV_CAPMASK);
-	sma_desc_changed(t.b);
-	run_until(1);
-	CHECK_EQ(t.num_got, 1);			/* both changes in one trap */
-	CHECK_EQ(trap_number(&t.got[0]), 144);
-	CHECK_EQ(be16toh(notice->local.lid), 5);
-	CHECK_EQ(be32toh(notice->local.cap_mask), t.b->ports[1].cap_mask);
-	CHECK_EQ(be16toh(notice->local.changes), CHANGE_NODE_DESC);
-	CHECK_EQ(notice->local.other_changes, 1);
-}
-
-static void test_other_traps(void)
-{
-	struct smp_notice *notice = (struct smp_notice *)t.got[0].data;
-	struct port *port = &t.b->ports[1];
-	uint8_t data[64];
-
-	bring_up();
-	port->subnet_timeout = 31;
-	t.num_got = 0;
-	sma_port_fault(&t.s[1]->ports[2], FAULT_LINK_INTEGRITY);
-	run_until(1);
-	CHECK_EQ(trap_number(&t.got[0]), 129);
-	CHECK_EQ(be16toh(notice->threshold.lid), 3);
-	CHECK_EQ(notice->threshold.port, 2);
-	CHECK_EQ(t.s[1]->ports[2].cnt.local_link_integrity_errors, 1);
-	t.num_got = 0;
-	sma_port_fault(port, FAULT_OVERRUN);
-	run_until(1);
-	CHECK_EQ(trap_number(&t.got[0]), 130);
-	t.num_got = 0;
-	sma_port_fault(port, FAULT_WATCHDOG);
-	run_until(1);
-	CHECK_EQ(trap_number(&t.got[0]), 131);
-
-	/* A wrong M_Key: 256, with the directed route's return path. */
-	port->mkey = 1;
-	request(UMAD_METHOD_SET, UMAD_SM_ATTR_PORT_INFO, 1, "1222", NULL, 77);
-	t.num_got = 0;
-	run_until(1);
-	CHECK_EQ(trap_number(&t.got[0]), 256);
-	CHECK_EQ(be64toh(notice->mkey.mkey), 77);
-	CHECK_EQ(be16toh(notice->mkey.attr_id), UMAD_SM_ATTR_PORT_INFO);
-	CHECK_EQ(notice->mkey.method, UMAD_METHOD_SET);
-	CHECK_EQ(notice->mkey.dr_hops, 0x84);
-
-	/* Notices queue up, and Set takes the oldest. */
-	CHECK_EQ(status(request(UMAD_METHOD_GET, UMAD_ATTR_NOTICE, 0, "1222", NULL, 1)), MAD_OK);
-	CHECK_EQ(be16toh(notice->trap), 130);
-	CHECK_EQ(be16toh(notice->toggle_count), 3);
-	memcpy(data, t.got[0].data, sizeof(data));
-	CHECK_EQ(status(request(UMAD_METHOD_SET, UMAD_ATTR_NOTICE, 0, "1222", data, 1)), MAD_OK);
-	CHECK_EQ(be16toh(notice->trap), 131);
-	CHECK_EQ(be16toh(notice->toggle_count), 0x8002);
-}
-
 static const struct test tests[] = {
 	{ "walk", test_walk, false },
 	{ "bad paths", test_bad_paths, false },
 	{ "by LID", test_lid_routed, true },
 	{ "combined routes", test_combined, true },
 	{ "dispatch", test_dispatch, false },
+	{ "vendor diagnostics", test_vendor_diag, false },
 	{ "tables", test_tables, false },
 	{ "forwarding tables", test_forwarding, false },
 	{ "multicast positions", test_mft_positions, false },
@@ -672,10 +518,6 @@ static const struct test tests[] = {
 	{ "refused Set", test_set_atomic, false },
 	{ "PortStateChange", test_state_change, false },
 	{ "M_Key", test_mkey, false },
-	{ "trap 128", test_trap_128, false },
-	{ "trap limit", test_trap_limit, false },
-	{ "trap 144", test_trap_144, false },
-	{ "other traps", test_other_traps, false },
 };
 
 int main(void)

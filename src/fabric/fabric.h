@@ -165,6 +165,11 @@ struct node_ops {
 	void (*recv)(struct port *port, struct packet *pkt);
 	/* The port's state, or the other fields that clients care for, changed. */
 	void (*port_event)(struct port *port, unsigned int events);
+	/*
+	 * A switch's external port let a packet (LRH first) neither in nor out
+	 * because its partitions don't have the P_Key. NULL: nobody is told.
+	 */
+	void (*bad_pkey)(struct port *port, const struct packet *pkt);
 	/* Free priv and the ports' agents. */
 	void (*free)(struct node *node);
 };
@@ -298,8 +303,10 @@ int port_set_sl2vl(struct port *out, unsigned int in, const uint8_t map[8]);
 /* VLArbitrationTable's block 0..3, as its 64 bytes (VL and weight, 32 times). */
 int port_get_vlarb(const struct port *port, unsigned int block, uint8_t table[64]);
 int port_set_vlarb(struct port *port, unsigned int block, const uint8_t table[64]);
-/* May a packet with this key come or go by the port? 10.9.3's comparison with the whole table. */
-bool port_pkey_match(const struct port *port, uint16_t pkey);
+/* Two P_Keys match when they name one partition and one of them is a full member's, 10.9.3. */
+bool pkey_match(uint16_t a, uint16_t b);
+/* The index of the port's first P_Key that matches the one on the wire; -ENOENT. */
+int port_find_pkey(const struct port *port, uint16_t pkey);
 /* The port's details, made on first use; NULL without memory. */
 struct port_details *port_details(struct port *port);
 /* Is this LID one of the end port's, 2^lmc of them from its base? */

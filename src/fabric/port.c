@@ -56,6 +56,8 @@ void port_init(struct port *port)
 	port->gid_prefix = GID_PREFIX_DEFAULT;
 	if (port == port_end(port)) {
 		port->cap_mask = CAP_MASK_END_PORT;
+		if (inner)
+			port->cap_mask |= IBV_PORT_PKEY_SW_EXT_PORT_TRAP_SUP;
 		port->subnet_timeout = 18;
 		port->resp_time = 16;
 	}
@@ -143,22 +145,21 @@ int port_set_pkey(struct port *port, unsigned int index, uint16_t pkey)
 	return 0;
 }
 
-/* Two keys match when they name one partition and one of them is a full member. */
-static bool pkeys_match(uint16_t a, uint16_t b)
+bool pkey_match(uint16_t a, uint16_t b)
 {
 	return (a & PKEY_BASE) && !((a ^ b) & PKEY_BASE) && ((a | b) & PKEY_FULL);
 }
 
-bool port_pkey_match(const struct port *port, uint16_t pkey)
+int port_find_pkey(const struct port *port, uint16_t pkey)
 {
 	unsigned int num = port_num_pkeys(port);
 
 	if (!port->pkeys)
-		return pkeys_match(PKEY_DEFAULT, pkey);
+		return pkey_match(PKEY_DEFAULT, pkey) ? 0 : -ENOENT;
 	for (unsigned int i = 0; i < num; i++)
-		if (pkeys_match(port->pkeys[i], pkey))
-			return true;
-	return false;
+		if (pkey_match(port->pkeys[i], pkey))
+			return i;
+	return -ENOENT;
 }
 
 uint64_t port_gid_guid(const struct port *port, unsigned int index)

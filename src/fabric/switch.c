@@ -19,25 +19,38 @@
 /* Copies of one multicast packet: more than the LID space has ports. Tables that loop end here. */
 #define MAX_COPIES	(128 * 1024)
 
+static unsigned int packets_of(const struct packet *pkt)
+{
+	return pkt->gso_segs ? pkt->gso_segs : 1;
+}
+
 static void count_astray(struct port *in, const struct packet *pkt, enum astray why)
 {
-	unsigned int packets = pkt->gso_segs ? pkt->gso_segs : 1;
+	unsigned int packets = packets_of(pkt);
 
 	in->cnt.rcv_switch_relay_errors += packets;
 	details_astray(in, packets, why);
 }
 
-/* Partition enforcement (18.2.4.2.1) for one direction: its two bits of part_enforce. */
-static bool part_allows(const struct port *port, const struct packet *pkt, uint8_t keys, uint8_t raw)
+/*
+ * Partition enforcement (18.2.4.2.1) for one direction: its two bits of
+ * part_enforce, and where it counts what it refuses.
+ */
+static bool part_allows(struct port *port, const struct packet *pkt, uint8_t keys, uint8_t raw,
+			uint32_t *refused)
 {
 	const struct bth *bth;
 
 	if (!(port->part_enforce & (keys | raw)) || pkt->vl == VL_MGMT)
 		return true;
 	bth = packet_bth(pkt);
-	if (!bth)
-		return !(port->part_enforce & raw);
-	return !(port->part_enforce & keys) || port_pkey_match(port, be16toh(bth->pkey));
+	if (!(port->part_enforce & (bth ? keys : raw)) ||
+	    (bth && port_find_pkey(port, be16toh(bth->pkey)) >= 0))
+		return true;
+	*refused += packets_of(pkt);
+	if (bth && port->node->ops->bad_pkey)
+		port->node->ops->bad_pkey(port, pkt);
+	return false;
 }
 
 /* Send it out of a port that the tables named. */
@@ -52,11 +65,9 @@ static void relay(struct port *in, struct port *out, struct packet *pkt)
 		}
 		pkt->vl = vl;
 	}
-	if (!part_allows(out, pkt, PART_ENFORCE_OUT, PART_FILTER_RAW_OUT)) {
-		out->cnt.xmit_constraint_errors++;
-		return;
-	}
-	port_xmit(out, pkt);
+	if (part_allows(out, pkt, PART_ENFORCE_OUT, PART_FILTER_RAW_OUT,
+			&out->cnt.xmit_constraint_errors))
+		port_xmit(out, pkt);
 }
 
 static void forward_unicast(struct node *node, struct port *in, struct packet *pkt, uint16_t dlid)
@@ -167,11 +178,9 @@ void switch_recv(struct port *in, struct packet *pkt)
 		node->ops->recv(in, pkt);
 		return;
 	}
-	if (!part_allows(in, pkt, PART_ENFORCE_IN, PART_FILTER_RAW_IN)) {
-		in->cnt.rcv_constraint_errors++;
-		return;
-	}
-	switch_forward(node, in, pkt);
+	if (part_allows(in, pkt, PART_ENFORCE_IN, PART_FILTER_RAW_IN,
+			&in->cnt.rcv_constraint_errors))
+		switch_forward(node, in, pkt);
 }
 
 /* Make room for a LID, and at once for all up to the top that the SM announced. */

@@ -67,6 +67,8 @@ struct deth {			/* 9.3.1 */
 static inline unsigned int lrh_sl(const struct lrh *lrh) { return lrh->sl_lnh >> 4; }
 static inline unsigned int lrh_lnh(const struct lrh *lrh) { return lrh->sl_lnh & 3; }
 
+#define BTH_OPCODE_UD		0x60	/* of the transport, the top three bits */
+#define BTH_OPCODE_TRANSPORT	0xe0
 #define BTH_OPCODE_UD_SEND_ONLY	0x64
 
 #endif

@@ -285,7 +285,7 @@ static void addr_from_view(const struct port *port, const struct mad_view *view,
 	addr->path_bits = be16toh(view->lrh->dlid) & ((1U << port->lmc) - 1);
 	addr->qpn = be32toh(view->deth->sqpn) & BTH_QPN_MASK;
 	addr->qkey = be32toh(view->deth->qkey);
-	index = addr->qpn ? pkey_match(port, be16toh(view->bth->pkey)) : 0;
+	index = addr->qpn ? port_find_pkey(port, be16toh(view->bth->pkey)) : 0;
 	addr->pkey_index = index < 0 ? 0 : index;
 	if (!view->grh)
 		return;

@@ -8,13 +8,8 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "hca/mad.h"
 #include "hca/verbs.h"
-
-/* 10.9.3: same partition, and not both limited members. */
-static bool pkey_match(uint16_t a, uint16_t b)
-{
-	return ((a ^ b) & 0x7fff) == 0 && (a & 0x7fff) && ((a | b) & 0x8000);
-}
 
 static bool transport_match(const struct ibfs_qp *qp, const struct rx *rx)
 {
@@ -66,7 +61,7 @@ static bool pkey_check(const struct ibfs_qp *qp, const struct rx *rx)
 	if (qp->type == IBFS_QPT_SMI || rx->raw)
 		return true;
 	if (qp->type == IBFS_QPT_GSI)
-		return port_pkey_match(rx->port, pkey);
+		return port_find_pkey(rx->port, pkey) >= 0;
 	return pkey_match(pkey, port_pkey(rx->port, qp->attr.pkey_index));
 }
 
@@ -83,8 +78,7 @@ void qp_recv(struct ibfs_qp *qp, struct rx *rx)
 	if (qp_connected(qp) ? !path_check(qp, rx) : rx->port->num != qp->attr.port_num)
 		return;
 	if (!pkey_check(qp, rx)) {
-		if (rx->port->pkey_violations < UINT16_MAX)
-			rx->port->pkey_violations++;
+		sma_bad_pkey(rx->port, rx->pkt);
 		return;
 	}
 	if (qp_wait(qp, rx))

@@ -29,14 +29,14 @@ static enum mad_verdict gsi_process(struct port *end, struct mad_hdr *hdr)
 	}
 }
 
-static bool gsi_keys_ok(struct port *end, const struct mad_view *view)
+static bool gsi_keys_ok(struct port *end, const struct packet *pkt, const struct mad_view *view)
 {
-	if (pkey_match(end, be16toh(view->bth->pkey)) < 0) {
-		sma_bad_pkey(end, view);
+	if (port_find_pkey(end, be16toh(view->bth->pkey)) < 0) {
+		sma_bad_pkey(end, pkt);
 		return false;
 	}
 	if (view->deth->qkey != htobe32(QP1_QKEY)) {
-		sma_bad_qkey(end, view);
+		sma_bad_qkey(end, pkt);
 		return false;
 	}
 	return true;
@@ -50,7 +50,7 @@ void gsi_recv(struct port *end_port, struct packet *pkt)
 	if (!mad_linear(pkt) || !mad_view(pkt, &view))
 		return;
 	if ((be32toh(view.bth->dqpn) & QPN_MASK) != 1 ||
-	    be16toh(view.lrh->dlid) > LID_UCAST_LAST || !gsi_keys_ok(end_port, &view))
+	    be16toh(view.lrh->dlid) > LID_UCAST_LAST || !gsi_keys_ok(end_port, pkt, &view))
 		return;
 	switch (gsi_process(end_port, view.mad)) {
 	case MAD_ANSWER:
@@ -88,5 +88,6 @@ static void sim_free(struct node *node)
 const struct node_ops sim_node_ops = {
 	.recv = sim_recv,
 	.port_event = sma_port_event,
+	.bad_pkey = sma_bad_switch_pkey,
 	.free = sim_free,
 };

@@ -20,6 +20,7 @@ static void hca_node_free(struct node *node);
 static const struct node_ops hca_node_ops = {
 	.recv = hca_recv,
 	.port_event = hca_port_event,
+	.bad_pkey = sma_bad_switch_pkey,
 	.free = hca_node_free,
 };
 

@@ -78,23 +78,6 @@ int mad_xmit(struct port *end_port, struct packet *pkt)
 	return port_xmit(end_port, pkt);
 }
 
-/* 10.9.3: the low 15 bits agree, and at least one side is a full member. */
-int pkey_match(const struct port *end_port, uint16_t pkey)
-{
-	const unsigned int full = 0x8000;
-	unsigned int num = end_port->node->num_pkeys;
-
-	if (!(pkey & ~full))
-		return -ENOENT;
-	for (unsigned int i = 0; i < num; i++) {
-		uint16_t own = port_pkey(end_port, i);
-
-		if (!((own ^ pkey) & ~full & 0xffff) && ((own | pkey) & full))
-			return i;
-	}
-	return -ENOENT;
-}
-
 static void reverse_grh(const struct port *end, struct grh *grh)
 {
 	uint8_t own[16];
@@ -123,7 +106,7 @@ void mad_reply(struct port *end_port, struct packet *pkt, const struct mad_view 
 	if (view->grh)
 		reverse_grh(end_port, view->grh);
 	if (dqpn) {
-		int index = pkey_match(end_port, be16toh(view->bth->pkey));
+		int index = port_find_pkey(end_port, be16toh(view->bth->pkey));
 
 		if (index >= 0)
 			view->bth->pkey = htobe16(port_pkey(end_port, index));

@@ -109,8 +109,6 @@ int mad_xmit(struct port *end_port, struct packet *pkt);
  * any class but directed route.
  */
 void mad_reply(struct port *end_port, struct packet *pkt, const struct mad_view *view);
-/* Index of the end port's P_Key that matches one on the wire, 10.9.3; -ENOENT. */
-int pkey_match(const struct port *end_port, uint16_t pkey);
 
 /*
  * The agents of a node. Each takes the request in mad (MAD_SIZE bytes); in is
@@ -131,9 +129,11 @@ enum mad_verdict vendor_process(struct port *in, void *mad);
 void sma_port_event(struct port *port, unsigned int events);
 /* The node's description was changed by hand: trap 144. */
 void sma_desc_changed(struct node *node);
-/* A packet to this end port had a bad P_Key or Q_Key: count it, traps 257 and 258. */
-void sma_bad_pkey(struct port *end_port, const struct mad_view *view);
-void sma_bad_qkey(struct port *end_port, const struct mad_view *view);
+/* A packet (LRH first) to this end port had a bad P_Key or Q_Key: count it, traps 257 and 258. */
+void sma_bad_pkey(struct port *end_port, const struct packet *pkt);
+void sma_bad_qkey(struct port *end_port, const struct packet *pkt);
+/* node_ops' bad_pkey: trap 259. What it counts was counted. */
+void sma_bad_switch_pkey(struct port *port, const struct packet *pkt);
 /*
  * A port's local physical errors or its receive buffer's overruns went past
  * their thresholds in PortInfo, or its flow control watchdog ran out: counts

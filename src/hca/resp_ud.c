@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "hca/csum.h"
+#include "hca/mad.h"
 #include "hca/verbs.h"
 
 #define GRH_ROOM 40
@@ -48,8 +49,7 @@ static bool qkey_ok(const struct ibfs_qp *qp, const struct rx *rx)
 	/* A raw packet has none, and a MAD's was looked at by the port. */
 	if (rx->raw || qp_special(qp) || rx->qkey == qp->attr.qkey)
 		return true;
-	if (rx->port->qkey_violations < UINT16_MAX)
-		rx->port->qkey_violations++;
+	sma_bad_qkey(rx->port, rx->pkt);
 	return false;
 }
 

@@ -153,6 +153,10 @@ static void trap_again(struct trap *trap, const struct smp_notice *notice)
 {
 	struct ev_loop *loop = trap_loop(trap);
 
+	trap->sent = 0;
+	/* Who sends with wrong keys sends many: that is said once an interval. */
+	if (notice->type == (NOTICE_GENERIC | NOTICE_SECURITY))
+		return;
 	if (notice->trap == htobe16(UMAD_SM_LOCAL_CHANGES_TRAP)) {
 		__be16 changes = trap->notice.local.changes | notice->local.changes;
 		uint8_t other = trap->notice.local.other_changes | notice->local.other_changes;
@@ -161,7 +165,6 @@ static void trap_again(struct trap *trap, const struct smp_notice *notice)
 		trap->notice.local.changes = changes;
 		trap->notice.local.other_changes = other;
 	}
-	trap->sent = 0;
 	ev_timer_stop(loop, &trap->timer);
 	ev_timer_set(&trap->timer, 0., 0.);
 	ev_timer_start(loop, &trap->timer);
@@ -299,19 +302,44 @@ void sma_bad_mkey(const struct sma_req *req, uint16_t slid)
 	trap_raise(req->end, &notice);
 }
 
-static void key_trap(struct port *end, const struct mad_view *view, unsigned int trap, uint32_t key)
+/* Whose packet it was, as the traps of violated keys tell it; fields big-endian. */
+struct offender {
+	const struct lrh *lrh;
+	const struct grh *grh;		/* NULL: none */
+	const struct bth *bth;
+	bool has_sqpn;			/* only a datagram tells its sender's QP */
+	__be32 sl_qp1, qp2;
+};
+
+static struct offender offender(const struct packet *pkt)
+{
+	struct offender o = { .lrh = packet_lrh(pkt), .bth = packet_bth(pkt) };
+	const struct deth *deth = (const struct deth *)(o.bth + 1);
+	uint32_t sqpn = 0;
+
+	if (lrh_lnh(o.lrh) == LNH_GRH)
+		o.grh = (const struct grh *)(o.lrh + 1);
+	o.has_sqpn = (o.bth->opcode & BTH_OPCODE_TRANSPORT) == BTH_OPCODE_UD &&
+		     (const uint8_t *)(deth + 1) <= pkt->data + pkt->len;
+	if (o.has_sqpn)
+		sqpn = be32toh(deth->sqpn) & BTH_QPN_MASK;
+	o.sl_qp1 = htobe32(lrh_sl(o.lrh) << 28 | sqpn);
+	o.qp2 = o.bth->dqpn & htobe32(BTH_QPN_MASK);
+	return o;
+}
+
+static void key_trap(struct port *end, const struct offender *o, unsigned int trap, uint32_t key)
 {
 	struct smp_notice notice = notice_new(end, NOTICE_SECURITY, trap);
-	uint32_t sqpn = be32toh(view->deth->sqpn) & 0xffffff;
 
-	notice.key.lid1 = view->lrh->slid;
-	notice.key.lid2 = view->lrh->dlid;
+	notice.key.lid1 = o->lrh->slid;
+	notice.key.lid2 = o->lrh->dlid;
 	notice.key.key = htobe32(key);
-	notice.key.sl_qp1 = htobe32(lrh_sl(view->lrh) << 28 | sqpn);
-	notice.key.qp2 = view->bth->dqpn & htobe32(0xffffff);
-	if (view->grh) {
-		memcpy(notice.key.gid1, view->grh->sgid, sizeof(notice.key.gid1));
-		memcpy(notice.key.gid2, view->grh->dgid, sizeof(notice.key.gid2));
+	notice.key.sl_qp1 = o->sl_qp1;
+	notice.key.qp2 = o->qp2;
+	if (o->grh) {
+		memcpy(notice.key.gid1, o->grh->sgid, sizeof(notice.key.gid1));
+		memcpy(notice.key.gid2, o->grh->dgid, sizeof(notice.key.gid2));
 	}
 	trap_raise(end, &notice);
 }
@@ -322,16 +350,45 @@ static void violation(uint16_t *counter)
 		++*counter;
 }
 
-void sma_bad_pkey(struct port *end_port, const struct mad_view *view)
+void sma_bad_pkey(struct port *end_port, const struct packet *pkt)
 {
+	struct offender o = offender(pkt);
+
 	violation(&end_port->pkey_violations);
-	key_trap(end_port, view, UMAD_SM_BAD_PKEY_TRAP, be16toh(view->bth->pkey));
+	key_trap(end_port, &o, UMAD_SM_BAD_PKEY_TRAP, be16toh(o.bth->pkey));
 }
 
-void sma_bad_qkey(struct port *end_port, const struct mad_view *view)
+/* Only a datagram has a Q_Key. */
+void sma_bad_qkey(struct port *end_port, const struct packet *pkt)
 {
+	struct offender o = offender(pkt);
+
 	violation(&end_port->qkey_violations);
-	key_trap(end_port, view, UMAD_SM_BAD_QKEY_TRAP, be32toh(view->deth->qkey));
+	if (o.has_sqpn)
+		key_trap(end_port, &o, UMAD_SM_BAD_QKEY_TRAP,
+			 be32toh(((const struct deth *)(o.bth + 1))->qkey));
+}
+
+void sma_bad_switch_pkey(struct port *port, const struct packet *pkt)
+{
+	struct port *end = port_end(port);
+	struct smp_notice notice = notice_new(end, NOTICE_SECURITY, UMAD_SM_BAD_SWITCH_PKEY_TRAP);
+	struct offender o = offender(pkt);
+
+	notice.switch_key.valid = htobe16(NOTICE_VALID_HEADERS | (o.has_sqpn ? NOTICE_VALID_QP1 : 0) |
+					  (o.grh ? NOTICE_VALID_GIDS : 0));
+	notice.switch_key.lid1 = o.lrh->slid;
+	notice.switch_key.lid2 = o.lrh->dlid;
+	notice.switch_key.pkey = o.bth->pkey;
+	notice.switch_key.sl_qp1 = o.sl_qp1;
+	notice.switch_key.qp2 = o.qp2;
+	if (o.grh) {
+		memcpy(notice.switch_key.gid1, o.grh->sgid, sizeof(notice.switch_key.gid1));
+		memcpy(notice.switch_key.gid2, o.grh->dgid, sizeof(notice.switch_key.gid2));
+	}
+	notice.switch_key.switch_lid = htobe16(end->lid);
+	notice.switch_key.port = port->num;
+	trap_raise(end, &notice);
 }
 
 bool sma_trap_repress(struct port *end, const struct smp *smp)
