@@ -93,6 +93,8 @@ struct backend_ops {
 	void (*mad_unregister)(struct mad_agent *agent);
 	int (*mad_send)(struct mad_agent *agent, const struct mad_addr *addr, const void *mad, size_t len,
 			unsigned int timeout_ms, unsigned int retries);
+	/* mad_send() fails only by its own checks of the message: no device refuses one. */
+	bool mad_sure;
 	/* Set or clear PortInfo:CapabilityMask.IsSM; exclusion is the caller's. */
 	int (*set_issm)(struct ibfs_device *dev, unsigned int port, bool on);
 	const struct verbs_ops *verbs;	/* ibfs/verbs.h; NULL: management only */

@@ -30,14 +30,26 @@ struct bell_words {
 	atomic_uint word[BELL_WORDS];	/* enum bell_state, by processor % BELL_WORDS */
 };
 
+static inline atomic_uint *bell_word(struct bell_words *words)
+{
+	int cpu = sched_getcpu();
+
+	return &words->word[cpu < 0 ? 0 : cpu % BELL_WORDS];
+}
+
+/* Is anybody there, on this processor? Also afterwards, most likely. */
+static inline bool bell_heard(struct bell_words *words)
+{
+	return atomic_load_explicit(bell_word(words), memory_order_relaxed) != BELL_NONE;
+}
+
 /*
  * After work was left where the daemon finds it. False: nobody is there, and
  * the daemon has to be told another way. May change errno.
  */
 static inline bool bell_ring(struct bell_words *words)
 {
-	int cpu = sched_getcpu();
-	atomic_uint *word = &words->word[cpu < 0 ? 0 : cpu % BELL_WORDS];
+	atomic_uint *word = bell_word(words);
 	unsigned int state = BELL_ARMED;
 
 	/* Who sets quiet to 0 looks at the work once more afterwards. */

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receive ring of an open umad file: memory that the daemon shares with
- * the client, from which libibfs-run.so takes MADs without a system call. The
- * daemon puts in what read() would give, in order; who takes one, client or
- * daemon, copies it out and then moves head from where it was, and has it only
- * if that works. So every reader of the file gets each MAD once.
+ * The rings of an open umad file: memory that the daemon shares with the client,
+ * in which libibfs-run.so finds MADs, and leaves them, without a request to the
+ * file.
+ *
+ * Receiving: the daemon puts in what read() would give, in order; who takes one,
+ * client or daemon, copies it out and then moves head from where it was, and has
+ * it only if that works. So every reader of the file gets each MAD once.
+ *
+ * Sending: while its bell is heard the client may leave a MAD whose write() can't
+ * fail, under `lock`, and then rings. The daemon takes what was left before it
+ * serves anything that clients ask of a file; if the bell isn't heard any more,
+ * such a request (poll) makes it look. Whether a write() can fail is told by what
+ * the daemon keeps here: the agents that take plain MADs, and the TIDs in flight.
  *
  * Nothing that stands in it is to be trusted: an index is good for as long as
  * it is in a variable, and the client that spoils it harms itself.
@@ -17,14 +25,20 @@
 #define IBFS_UMAD_RING_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define UMAD_RING_MAGIC		0x69627232U	/* changes with the layout */
+#include <ibfs/bell_words.h>
+
+#define UMAD_RING_MAGIC		0x69627233U	/* changes with the layout */
 #define UMAD_RING_SLOTS		256U		/* a power of 2 */
 #define UMAD_RING_DATA		376U		/* header and a MAD of one segment */
+#define UMAD_RING_SENDS		64U		/* a power of 2 */
+#define UMAD_RING_SEND_DATA	320U
+#define UMAD_RING_FLIGHTS	1024U
 
 struct umad_ring_slot {
 	uint64_t len;
@@ -42,6 +56,22 @@ struct umad_ring {
 	_Alignas(64) atomic_ullong head;	/* the next one to take */
 	_Alignas(64) atomic_ullong tail;	/* the next one to put */
 	_Alignas(64) struct umad_ring_slot slots[UMAD_RING_SLOTS];
+
+	/* sending; the daemon's */
+	_Alignas(64) atomic_uint hdr_size;	/* of the file's layout */
+	atomic_uint plain[2];		/* by QP: bit n: agent n is there, and has no RMPP */
+	atomic_uint exit_port;		/* the only one that directed routes begin with; 0: ask */
+	_Alignas(64) struct bell_words bell;
+	_Alignas(64) atomic_ullong taken;	/* the next one to take */
+	/* the client's */
+	_Alignas(64) atomic_ullong sent;	/* the next one to leave */
+	atomic_uint lock;
+	_Alignas(64) struct umad_ring_send {
+		uint64_t len;
+		uint8_t data[UMAD_RING_SEND_DATA];
+	} out[UMAD_RING_SENDS];
+	/* Requests whose end plain agents wait for, by umad_ring_flight(); both count. */
+	atomic_uint flights[UMAD_RING_FLIGHTS];
 };
 
 /* name: of the file in ev, decimal. size: sizeof(struct umad_ring) of the daemon. */
@@ -53,6 +83,31 @@ struct umad_ring_file {
 static inline struct umad_ring_slot *umad_ring_slot(struct umad_ring *ring, uint64_t index)
 {
 	return &ring->slots[index % UMAD_RING_SLOTS];
+}
+
+/* Of these classes a MAD may be left, and requests are counted: SMPs and PerfMgt, no RMPP. */
+static inline bool umad_ring_class(const void *mad)
+{
+	uint8_t mgmt_class = ((const uint8_t *)mad)[1];
+
+	return mgmt_class == 0x01 || mgmt_class == 0x81 || mgmt_class == 0x04;
+}
+
+/* A response or a TrapRepress: it ends a request, and nothing ends it. */
+static inline bool umad_ring_answers(const void *mad)
+{
+	uint8_t method = ((const uint8_t *)mad)[3];
+
+	return method & 0x80 || method == 0x07;
+}
+
+/* Where an agent's requests are counted that have the MAD's TID, of which the low half is the client's. */
+static inline atomic_uint *umad_ring_flight(struct umad_ring *ring, unsigned int agent,
+					    const void *mad)
+{
+	const uint8_t *tid = (const uint8_t *)mad + 12;
+
+	return &ring->flights[(((unsigned int)tid[2] << 8 | tid[3]) + agent * 97) % UMAD_RING_FLIGHTS];
 }
 
 /*

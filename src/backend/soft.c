@@ -271,6 +271,7 @@ static const struct backend_ops soft_ops = {
 	.clear_counter = soft_clear_counter,
 	.mad_register = soft_mad_register,
 	.mad_unregister = mad_agent_unregister,
+	.mad_sure = true,
 	.mad_send = mad_agent_send,
 	.set_issm = soft_set_issm,
 	.fabric_port = soft_port,

@@ -237,6 +237,7 @@ ssize_t fs_open(struct fs_req *req, struct path path, unsigned int flags, struct
 	int ret;
 
 	*filep = NULL;
+	umad_sends_run(req->ibfs);
 	ret = path_check(req->ibfs, path);
 	if (ret)
 		return ret;
@@ -302,6 +303,7 @@ ssize_t fs_read(struct fs_req *req, struct file *file, void *buf, size_t size, o
 {
 	req->file = file;
 	req->cancel = NULL;
+	umad_sends_run(file->ibfs);
 	file->ibfs->fs->requests++;
 	if (file->ops->read)
 		return file->ops->read(file, req, buf, size, off);
@@ -314,6 +316,7 @@ ssize_t fs_write(struct fs_req *req, struct file *file, const void *buf, size_t 
 {
 	req->file = file;
 	req->cancel = NULL;
+	umad_sends_run(file->ibfs);
 	file->ibfs->fs->requests++;
 	if (file->ops->write)
 		return file->ops->write(file, req, buf, size, off);
@@ -330,6 +333,7 @@ ssize_t fs_ioctl(struct fs_req *req, struct file *file, unsigned int cmd, uint64
 	*out_len = 0;
 	req->file = file;
 	req->cancel = NULL;
+	umad_sends_run(file->ibfs);
 	file->ibfs->fs->requests++;
 	if (!file->ops->ioctl)
 		return -ENOTTY;
@@ -338,6 +342,7 @@ ssize_t fs_ioctl(struct fs_req *req, struct file *file, unsigned int cmd, uint64
 
 unsigned int fs_poll(struct file *file)
 {
+	umad_sends_run(file->ibfs);
 	if (file->ops->poll)
 		return file->ops->poll(file);
 	return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM;
@@ -347,6 +352,7 @@ void fs_release(struct file *file)
 {
 	struct textbuf *text = file->priv;
 
+	umad_sends_run(file->ibfs);
 	if (file->ops->release) {
 		file->ops->release(file);
 	} else if (file->ops->show && text) {

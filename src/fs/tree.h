@@ -139,6 +139,7 @@ struct fs {
 	uid_t uid;			/* the daemon's: every file's owner */
 	gid_t gid;
 	struct ring *rings;		/* umad_ring.c: whose files nobody opened yet */
+	struct ring *hot;		/* umad_send.c: whose bells are heard */
 	uint32_t next_ev;		/* the last number given in dev/infiniband/ev */
 	struct uverbs_file *uverbs;	/* open */
 	struct uv_events *uv_events;
@@ -174,6 +175,9 @@ struct ib_port_state {
 	struct waitq issm_waiters;
 	void *umads;			/* umad.c: open files of this port */
 };
+
+/* umad_send.c: what clients left in their rings comes before what they ask of any file. */
+void umad_sends_run(struct ibfs *ibfs);
 
 /* umad.c, issm.c */
 extern const struct file_ops umad_ops, issm_ops;

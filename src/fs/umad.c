@@ -166,6 +166,15 @@ static void enqueue(struct umad_file *uf, const struct ib_user_mad_hdr *hdr, con
 	umad_serve(uf);
 }
 
+static void give(struct umad_file *uf, const struct ib_user_mad_hdr *hdr, const void *data,
+		 size_t len)
+{
+	if (umad_ring_put(uf, hdr, data, len))
+		wake(uf);
+	else
+		enqueue(uf, hdr, data, len);
+}
+
 static void on_recv(void *client, struct mad_agent *agent, int status,
 		    const struct mad_addr *addr, const void *data, size_t len)
 {
@@ -180,11 +189,22 @@ static void on_recv(void *client, struct mad_agent *agent, int status,
 		fill_timeout(&hdr, addr);
 	else
 		hdr.length = (uint32_t)(umad_hdr_size(uf) + len);
-	if (!umad_ring_put(uf, &hdr, data, len)) {
-		enqueue(uf, &hdr, data, len);
-		return;
-	}
-	wake(uf);
+	umad_send_end(uf, &hdr, data);
+	give(uf, &hdr, data, len);
+}
+
+void umad_file_lost(struct umad_file *uf, struct ib_user_mad_hdr *hdr, const void *mad)
+{
+	hdr->status = ETIMEDOUT;
+	give(uf, hdr, mad, MAD_HEADER);
+}
+
+static void agent_gone(struct umad_file *uf, unsigned int id)
+{
+	uf->agents[id] = NULL;
+	uf->plain[0] &= ~(1U << id);
+	uf->plain[1] &= ~(1U << id);
+	umad_send_publish(uf);
 }
 
 static void on_gone(void *client, struct mad_agent *agent)
@@ -193,7 +213,7 @@ static void on_gone(void *client, struct mad_agent *agent)
 	unsigned int id = agent_id(uf, agent);
 
 	if (id < UMAD_AGENTS)
-		uf->agents[id] = NULL;
+		agent_gone(uf, id);
 }
 
 static const struct mad_client_ops client_ops = {
@@ -206,9 +226,10 @@ static void unregister_all(struct umad_file *uf)
 	for (unsigned int id = 0; id < UMAD_AGENTS; id++) {
 		struct mad_agent *agent = uf->agents[id];
 
-		uf->agents[id] = NULL;
-		if (agent)
-			uf->dev->ops->mad_unregister(agent);
+		if (!agent)
+			continue;
+		agent_gone(uf, id);
+		uf->dev->ops->mad_unregister(agent);
 	}
 }
 
@@ -262,6 +283,7 @@ static void umad_release(struct file *file)
 
 	if (!uf)
 		return;
+	umad_send_drain(uf);
 	waitq_fail(&uf->readers, -EINTR);
 	umad_far_close(uf);
 	umad_ring_free(uf);
@@ -304,6 +326,7 @@ static ssize_t umad_read(struct file *file, struct fs_req *req, void *buf, size_
 	struct umad_mad *mad = NULL;
 	ssize_t n;
 
+	umad_send_drain(uf);
 	if (part)
 		return (ssize_t)umad_part_read(uf, part, buf, size);
 	if (size < umad_hdr_size(uf))
@@ -355,6 +378,7 @@ ssize_t umad_file_send(struct umad_file *uf, const void *buf, size_t size)
 {
 	struct ibfs *ibfs = uf->file->ibfs;
 	size_t hdr_size = umad_hdr_size(uf);
+	const uint8_t *mad = (const uint8_t *)buf + hdr_size;
 	struct ib_user_mad_hdr hdr;
 	struct mad_addr addr;
 	int ret;
@@ -371,9 +395,13 @@ ssize_t umad_file_send(struct umad_file *uf, const void *buf, size_t size)
 	if (!uf->agents[hdr.id])
 		return ibfs_fail(ibfs, EIO, "%s/umad: no agent %u", uf->where, hdr.id);
 	fill_addr(&addr, &hdr);
-	ret = uf->dev->ops->mad_send(uf->agents[hdr.id], &addr, (const uint8_t *)buf + hdr_size,
-				     size - hdr_size, hdr.timeout_ms, hdr.retries);
-	return ret ? ret : (ssize_t)size;
+	umad_send_begin(uf, &hdr, mad);
+	ret = uf->dev->ops->mad_send(uf->agents[hdr.id], &addr, mad, size - hdr_size,
+				     hdr.timeout_ms, hdr.retries);
+	if (!ret)
+		return (ssize_t)size;
+	umad_send_undo(uf, &hdr, mad);
+	return ret;
 }
 
 static ssize_t umad_write(struct file *file, struct fs_req *req, const void *buf, size_t size,
@@ -382,11 +410,13 @@ static ssize_t umad_write(struct file *file, struct fs_req *req, const void *buf
 	struct umad_file *uf = file->priv;
 	struct umad_part *part = umad_part_find(uf, req, off, true);
 
+	umad_send_drain(uf);
 	if (part)
 		return (ssize_t)umad_part_write(uf, part, size);
 	if (size >= LONG_WRITE && req->cred.pid)
 		return umad_far_write(uf, req, buf, size, off);
 	follow_request(file->ibfs->follow, umad_ring_cpu(uf), file->ibfs->fs->requests);
+	umad_send_warm(uf);
 	return umad_file_send(uf, buf, size);
 }
 
@@ -394,6 +424,7 @@ static unsigned int umad_poll(struct file *file)
 {
 	struct umad_file *uf = file->priv;
 
+	umad_send_drain(uf);
 	if (!uf->dev)
 		return POLLERR;
 	return POLLOUT | POLLWRNORM | (umad_ring_filled(uf) || uf->queue ? POLLIN | POLLRDNORM : 0);
@@ -436,6 +467,9 @@ static int add_agent(struct umad_file *uf, unsigned int id, struct mad_reg *reg)
 	if (ret)
 		return ret;
 	uf->agents[id] = agent;
+	if (uf->dev->ops->mad_sure && !reg->rmpp_version && !reg->user_rmpp)
+		uf->plain[reg->qpn] |= 1U << id;
+	umad_send_publish(uf);
 	return 0;
 }
 
@@ -525,6 +559,7 @@ static ssize_t register_agent2(struct umad_file *uf, const void *in, void *out, 
 	if (!uf->used)
 		uf->pkey_index = true;
 	uf->used = true;
+	umad_send_publish(uf);
 	req.id = (uint32_t)id;
 	memcpy(out, &req, sizeof(req));
 	*out_len = sizeof(req);
@@ -543,7 +578,7 @@ static ssize_t unregister_agent(struct umad_file *uf, const void *in, void *out,
 		return ibfs_fail(uf->file->ibfs, EINVAL, "%s/umad: unregister: no agent %u",
 				 uf->where, id);
 	agent = uf->agents[id];
-	uf->agents[id] = NULL;
+	agent_gone(uf, id);
 	uf->dev->ops->mad_unregister(agent);
 	return 0;
 }
@@ -557,6 +592,7 @@ static ssize_t enable_pkey(struct umad_file *uf, const void *in, void *out, size
 		return ibfs_fail(uf->file->ibfs, EINVAL, "%s/umad: enable_pkey after an agent was registered",
 				 uf->where);
 	uf->pkey_index = true;
+	umad_send_publish(uf);
 	return 0;
 }
 
@@ -588,6 +624,7 @@ static ssize_t umad_ioctl(struct file *file, struct fs_req *req, unsigned int cm
 
 	(void)req;
 	(void)arg;
+	umad_send_drain(uf);
 	if (!call)
 		return -ENOTTY;
 	if (call->device && !uf->dev)

@@ -48,6 +48,7 @@ struct umad_file {
 	unsigned int port;
 	char where[28];			/* "device/port", for messages */
 	struct mad_agent *agents[UMAD_AGENTS];
+	uint32_t plain[2];		/* by QP: bit n: agent n has no RMPP, and sends for sure */
 	bool pkey_index;		/* the 64-byte header */
 	bool used;
 	struct umad_mad *queue;
@@ -68,6 +69,8 @@ void umad_requeue(struct umad_file *uf, struct umad_mad *mad);
 void umad_serve(struct umad_file *uf);
 /* A whole write: size, or -errno. */
 ssize_t umad_file_send(struct umad_file *uf, const void *buf, size_t size);
+/* A request was not sent, and it is too late for its write to fail: it times out. */
+void umad_file_lost(struct umad_file *uf, struct ib_user_mad_hdr *hdr, const void *mad);
 
 /*
  * umad_far.c. A read whose request has less room than the MAD (taken off the

@@ -24,17 +24,6 @@
 
 #define UNOPENED_MAX	64		/* rings that nobody opened keep a descriptor each */
 
-struct ring {
-	struct task wake;		/* first: wakes clients, when a request was answered */
-	struct ring *prev, *next;	/* of fs->rings, until its file is opened */
-	uint32_t id;
-	const struct fs_cred *owner;
-	int fd;				/* -1: its file was opened */
-	bool dead;
-	uint64_t tail;
-	struct umad_ring *mem;
-};
-
 /* --- memory --- */
 
 /* A descriptor of memory that can't be cut off under the daemon. */
@@ -111,7 +100,9 @@ ssize_t umad_ring_make(struct umad_file *uf, const void *in, void *out, size_t *
 	atomic_store(&ring->mem->tail, ring->tail);
 	ring->mem->magic = UMAD_RING_MAGIC;
 	DL_APPEND(fs->rings, ring);
+	ring->uf = uf;
 	uf->ring = ring;
+	umad_send_publish(uf);
 	memcpy(out, &answer, sizeof(answer));
 	*out_len = sizeof(answer);
 	return 0;
@@ -124,6 +115,7 @@ void umad_ring_free(struct umad_file *uf)
 	if (!ring)
 		return;
 	umad_ring_kill(uf);
+	umad_send_cool(ring);
 	task_cancel(uf->file->ibfs->tasks, &ring->wake);
 	uf->ring = NULL;
 	if (ring->fd >= 0) {

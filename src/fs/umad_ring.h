@@ -1,12 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The daemon's side of an open umad file's receive ring (ibfs/umad_ring.h),
- * for umad.c. Every function works, and does nothing, on a file without one.
+ * The daemon's side of an open umad file's rings (ibfs/umad_ring.h), for umad.c:
+ * umad_ring.c receives, umad_send.c sends. Every function works, and does
+ * nothing, on a file without rings.
  */
 #ifndef IBFS_FS_UMAD_RING_H
 #define IBFS_FS_UMAD_RING_H
 
+#include <ibfs/bell.h>
+#include <ibfs/umad_ring.h>
+
+#include "fs/tree.h"
 #include "fs/umad.h"
+
+struct ring {
+	struct task wake;		/* first: wakes clients, when a request was answered */
+	struct ring *prev, *next;	/* of fs->rings, until its file is opened */
+	uint32_t id;
+	const struct fs_cred *owner;
+	int fd;				/* -1: its file was opened */
+	bool dead;
+	uint64_t tail;
+	struct umad_ring *mem;
+	/* sending */
+	struct umad_file *uf;
+	struct bell bell;
+	struct ring *hot_prev, *hot_next;	/* of fs->hot: its bell is heard */
+	bool hot;
+	uint64_t taken;
+};
 
 /* The ioctl: makes the ring. -EBUSY: the file has one; -ENOMEM, -EMFILE. */
 ssize_t umad_ring_make(struct umad_file *uf, const void *in, void *out, size_t *out_len);
@@ -25,5 +47,20 @@ int umad_ring_cpu(const struct umad_file *uf);
 /* The client asks the file itself from here on. */
 void umad_ring_kill(struct umad_file *uf);
 void umad_ring_free(struct umad_file *uf);
+
+/* umad_send.c. Take what the file's client left. */
+void umad_send_drain(struct umad_file *uf);
+/* What may be left there has changed: layout, agents. */
+void umad_send_publish(struct umad_file *uf);
+/* The client writes, and so may leave its next MADs in the ring. */
+void umad_send_warm(struct umad_file *uf);
+void umad_send_cool(struct ring *ring);
+/*
+ * A MAD goes out; didn't; came in. The plain agents' requests are counted by
+ * which the client knows whether a TID is in flight.
+ */
+void umad_send_begin(struct umad_file *uf, const struct ib_user_mad_hdr *hdr, const void *mad);
+void umad_send_undo(struct umad_file *uf, const struct ib_user_mad_hdr *hdr, const void *mad);
+void umad_send_end(struct umad_file *uf, const struct ib_user_mad_hdr *hdr, const void *mad);
 
 #endif

@@ -4,6 +4,7 @@
 #define IBFS_RUN_PRELOAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Is the open file one of the tree? By system calls only. */
 __attribute__((visibility("hidden"))) bool preload_in_tree(int fd);
@@ -12,8 +13,13 @@ __attribute__((visibility("hidden"))) bool preload_has_tree(void);
 
 /* The program closes the descriptor. */
 __attribute__((visibility("hidden"))) void preload_uverbs_close(int fd);
-/* The program is about to write to the descriptor. */
-__attribute__((visibility("hidden"))) void preload_ring_write(int fd);
+/* The ring of a umad file, or NULL; by memory alone, so that it may be another file by now. */
+struct umad_ring;
+__attribute__((visibility("hidden"))) struct umad_ring *preload_ring(int fd);
+/* The same, by a system call: NULL if it isn't that file any more. */
+__attribute__((visibility("hidden"))) struct umad_ring *preload_ring_live(int fd);
+/* The program is about to write to the descriptor. True: its MAD was left in the ring. */
+__attribute__((visibility("hidden"))) bool preload_send(int fd, const void *buf, size_t size);
 
 /* Is the open file a uverbs file of the tree? errno may change. */
 __attribute__((visibility("hidden"))) bool preload_is_uverbs(int fd);

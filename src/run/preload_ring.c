@@ -105,6 +105,20 @@ static struct umad_ring *live_ring(struct slot *slot, int fd)
 	return NULL;
 }
 
+struct umad_ring *preload_ring(int fd)
+{
+	struct slot *slot = slot_of(fd);
+
+	return slot ? atomic_load(&slot->ring) : NULL;
+}
+
+struct umad_ring *preload_ring_live(int fd)
+{
+	struct slot *slot = slot_of(fd);
+
+	return slot ? live_ring(slot, fd) : NULL;
+}
+
 static bool filled(struct umad_ring *ring)
 {
 	return atomic_load(&ring->tail) != atomic_load(&ring->head);
@@ -246,18 +260,13 @@ int close(int fd)
 	return next()->close(fd);
 }
 
-/* --- write, read and poll --- */
+/* --- read and poll --- */
 
-/* The daemon that is on the program's processor answers much faster; a hint. */
-void preload_ring_write(int fd)
+static bool same_page(uintptr_t a, uintptr_t b)
 {
-	struct slot *slot = slot_of(fd);
-	int saved = errno;
+	const uintptr_t page = 4096;	/* or a multiple of it */
 
-	if (slot)
-		atomic_store_explicit(&atomic_load(&slot->ring)->cpu, (unsigned int)(sched_getcpu() + 1),
-				      memory_order_relaxed);
-	errno = saved;
+	return a / page == b / page;
 }
 
 /*
@@ -266,7 +275,6 @@ void preload_ring_write(int fd)
  */
 static bool writable(int fd, void *buf, size_t size)
 {
-	const uintptr_t page = 4096;	/* or a multiple of it */
 	uintptr_t first = (uintptr_t)buf, last;
 	int saved = errno;
 	bool ok;
@@ -277,7 +285,7 @@ static bool writable(int fd, void *buf, size_t size)
 		size = UMAD_RING_DATA;
 	last = first + size - sizeof(struct f_owner_ex);
 	ok = !syscall(SYS_fcntl, fd, F_GETOWN_EX, first) &&
-	     (first / page == (last + sizeof(struct f_owner_ex) - 1) / page ||
+	     (same_page(first, last + sizeof(struct f_owner_ex) - 1) ||
 	      !syscall(SYS_fcntl, fd, F_GETOWN_EX, last));
 	errno = saved;
 	return ok;
@@ -389,12 +397,38 @@ static int ring_poll(struct slot *slot, struct pollfd *pfd, int timeout)
 	return next()->poll(pfd, 1, timeout);
 }
 
+/* Can the word be written? The kernel adds nothing to it, and wakes nobody. */
+static bool can_write(uintptr_t word)
+{
+	unsigned int none = 0;
+
+	return syscall(SYS_futex, &none, FUTEX_WAKE_OP_PRIVATE, 0, 0, word,
+		       FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0)) >= 0;
+}
+
+/* Is a pollfd there? Most are in their caller's frame, which is next to this one. */
+static bool is_pollfd(struct pollfd *pfd)
+{
+	uintptr_t first = (uintptr_t)pfd, last = first + sizeof(*pfd) - sizeof(pfd->fd);
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	int saved = errno;
+	bool ok;
+
+	if (same_page(first, frame) && same_page(last + sizeof(pfd->fd) - 1, frame))
+		return true;
+	ok = can_write(first) && (same_page(first, last) || can_write(last));
+	errno = saved;
+	return ok;
+}
+
 /* poll() by another name here: glibc's declaration of it claims that fds is only written. */
 int preload_poll(struct pollfd *fds, nfds_t n, int timeout) __asm__("poll");
 int preload_poll(struct pollfd *fds, nfds_t n, int timeout)
 {
-	struct slot *slot = n == 1 && fds ? slot_of(fds->fd) : NULL;
+	struct slot *slot = NULL;
 
+	if (n == 1 && atomic_load_explicit(&next_mark, memory_order_relaxed) && is_pollfd(fds))
+		slot = slot_of(fds->fd);
 	/* A umad file can always be written: a poll for that too doesn't wait. */
 	if (!slot || !(fds->events & (POLLIN | POLLRDNORM)) ||
 	    fds->events & (POLLOUT | POLLWRNORM))
