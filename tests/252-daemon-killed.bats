@@ -32,3 +32,16 @@ teardown()
 	! grep -q " $MNT " /proc/self/mounts || fail "still mounted"
 	[ -z "$(ls "$MNT")" ]
 }
+
+@test "a client that leaves its MADs in shared memory gets errors, too" {
+	need_root
+	need_unshare
+	start_ibfs
+	spawn client ib "$BUILD/tests/umad_send" daemon_killed "$MNT/rxe0/1/umad" "$MNT/rxe1/1/umad" 1
+	wait_for file_is "$IBFS_DIR/client.log" ready
+	kill -KILL "$IBFS_PID"
+	wait_for is_gone "$IBFS_PID"
+	wait_for -t 30 is_gone "$(spawned client)"
+	[ "$(cat "$IBFS_DIR/client.log")" = ready ]
+	unmount
+}

@@ -69,7 +69,8 @@ need_unshare()
 	unshare -m true 2>/dev/null || skip "needs permission for a mount namespace"
 }
 
-fd_count() { find "/proc/$1/fd" -mindepth 1 | wc -l; }
+# But for what the threads of the bells have, from the first bell on and for ever.
+fd_count() { find "/proc/$1/fd" -mindepth 1 -printf '%l\n' | grep -cvF 'anon_inode:[io_uring]'; }
 fds_are() { [ "$(fd_count "$IBFS_PID")" = "$1" ]; }
 
 # start_ibfs [CONF [OPTIONS...]]: CONF is a file's name; "" or nothing: defaults.
