@@ -241,7 +241,7 @@ struct verbs_ops {
 	/* What struct ibv_device_attr has no field for. */
 	enum ibv_atomic_cap masked_atomic_cap;
 	unsigned int max_fast_reg_page_list_len;
-	bool no_rings;			/* queues can't be mapped: no uverbs file either */
+	bool no_uverbs;			/* no uverbs file: programs have the system's */
 
 	int (*alloc_pd)(struct ibfs_device *dev, struct ibfs_pd **pd);
 	int (*dealloc_pd)(struct ibfs_pd *pd);			/* EBUSY */
@@ -307,6 +307,7 @@ struct verbs_ops {
 	int (*qp_ring)(struct ibfs_qp *qp, bool send, struct ibfs_ring *ring);
 	/* Something was produced in the QP's rings. EINVAL: not in a state that sends. */
 	int (*doorbell)(struct ibfs_qp *qp);
+	int (*srq_doorbell)(struct ibfs_srq *srq);	/* NULL: an SRQ's ring is looked at anyway */
 
 	int (*attach_mcast)(struct ibfs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 	int (*detach_mcast)(struct ibfs_qp *qp, const union ibv_gid *gid, uint16_t lid);

@@ -403,6 +403,15 @@ static ssize_t write_limit(struct obj *obj, const char *text, size_t len)
 	return err ? obj_fail(obj, -err, "limit: more than the queue holds") : 0;
 }
 
+static int ring_bell(struct obj *obj)
+{
+	if (obj->kind == OBJ_QP)
+		return obj->ops->doorbell(obj->qp);
+	if (obj->kind == OBJ_SRQ && obj->ops->srq_doorbell)
+		return obj->ops->srq_doorbell(obj->srq);
+	return -EINVAL;
+}
+
 static ssize_t obj_file_write(struct file *file, struct fs_req *req, const void *buf, size_t size,
 			      off_t off)
 {
@@ -425,7 +434,9 @@ static ssize_t obj_file_write(struct file *file, struct fs_req *req, const void 
 	case OBJ_SEND:
 		return msg_write(obj, &req->cred, buf, size);
 	case OBJ_SQ:
-		err = obj->ops->doorbell(obj->qp);
+	case OBJ_RQ:
+	case OBJ_RING:
+		err = ring_bell(obj);
 		return err ? err : (ssize_t)size;
 	default:
 		return -EINVAL;

@@ -30,7 +30,7 @@ const struct entry sys_uverbs_entries[] = {
 
 bool uverbs_has(const struct ibfs_device *dev)
 {
-	return dev->ops->verbs && !dev->ops->verbs->no_rings && dev->node_type == IBV_NODE_CA;
+	return dev->ops->verbs && !dev->ops->verbs->no_uverbs && dev->node_type == IBV_NODE_CA;
 }
 
 int uverbs_device_added(struct ibfs_device *dev)

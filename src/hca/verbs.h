@@ -474,6 +474,16 @@ static inline struct swqe *sq_wqe(struct requester *req, uint32_t index)
 }
 /* wq_ring.c: parse what the process produced, while the queue has room; how many. */
 unsigned int sq_fetch(struct ibfs_qp *qp);
+struct rxe_send_wqe;
+#define WQE_MAX_BYTES (sizeof(struct rxe_send_wqe) + VERBS_MAX_SGE * sizeof(struct rxe_sge))
+/*
+ * One of rdma/rdma_user_rxe.h, room bytes of data behind it, which wr points
+ * into: all but a datagram's address handle, whose number is the caller's to
+ * look up. -EINVAL: it can't be; wr_id and opcode are there also then.
+ */
+int wr_from_wqe(struct ibfs_wr *wr, const struct rxe_send_wqe *raw, size_t room, bool ud);
+/* The ring has no room for masks, LSO headers and page lists: those opcodes come by text. */
+bool wqe_can(unsigned int opcode);
 int sq_share(struct ibfs_qp *qp, struct ibfs_ring *info);
 
 /* req.c */

@@ -11,7 +11,6 @@
 
 #include "hca/verbs.h"
 
-#define SWQE_BYTES (sizeof(struct rxe_send_wqe) + VERBS_MAX_SGE * sizeof(struct rxe_sge))
 #define RWQE_BYTES (sizeof(struct rxe_recv_wqe) + VERBS_MAX_SGE * sizeof(struct rxe_sge))
 _Static_assert(sizeof(struct rxe_sge) == sizeof(struct ibv_sge), "one layout");
 _Static_assert(VERBS_MAX_SGE * sizeof(struct rxe_sge) >= VERBS_MAX_INLINE, "inline fits");
@@ -26,8 +25,7 @@ static void wr_from_mw(struct ibfs_wr *wr, const struct rxe_send_wr *raw)
 	wr->bind.access = raw->wr.mw.access;
 }
 
-static int wr_from_ring(struct ibfs_qp *qp, struct ibfs_wr *wr, const struct rxe_send_wqe *raw,
-			size_t room)
+int wr_from_wqe(struct ibfs_wr *wr, const struct rxe_send_wqe *raw, size_t room, bool ud)
 {
 	const struct wr_info *info = wr_info(raw->wr.opcode);
 
@@ -37,8 +35,7 @@ static int wr_from_ring(struct ibfs_qp *qp, struct ibfs_wr *wr, const struct rxe
 	};
 	if (!info)
 		return -EINVAL;
-	if (qp->req.avs) {
-		wr->ud.ah = table_get(&qp->verbs->ahs, raw->wr.wr.ud.ah_num);
+	if (ud) {
 		wr->ud.remote_qpn = raw->wr.wr.ud.remote_qpn;
 		wr->ud.remote_qkey = raw->wr.wr.ud.remote_qkey;
 		wr->ud.pkey_index = raw->wr.wr.ud.pkey_index;
@@ -71,8 +68,7 @@ static int wr_from_ring(struct ibfs_qp *qp, struct ibfs_wr *wr, const struct rxe
 	return raw->dma.num_sge > room / sizeof(struct rxe_sge) ? -EINVAL : 0;
 }
 
-/* The ring has no room for masks, LSO headers and page lists: those opcodes come by text. */
-static bool ring_can(unsigned int opcode)
+bool wqe_can(unsigned int opcode)
 {
 	return opcode != IBFS_WR_LSO && opcode != IBFS_WR_FAST_REG_MR &&
 	       opcode != IBFS_WR_MASKED_ATOMIC_CMP_AND_SWP &&
@@ -84,7 +80,7 @@ unsigned int sq_fetch(struct ibfs_qp *qp)
 	struct requester *req = &qp->req;
 	struct ring *ring = &req->ring;
 	unsigned int n = 0;
-	_Alignas(8) uint8_t copy[SWQE_BYTES];
+	_Alignas(8) uint8_t copy[WQE_MAX_BYTES];
 	size_t bytes = ring->elem_size < sizeof(copy) ? ring->elem_size : sizeof(copy);
 
 	if (!ring->buf)
@@ -92,15 +88,17 @@ unsigned int sq_fetch(struct ibfs_qp *qp)
 	while (req->tail - req->head < req->size) {
 		uint32_t waiting = (ring_used(ring, false) - req->ring_fetched) & ring->mask;
 		struct ibfs_wr wr;
+		const struct rxe_send_wqe *raw = (const struct rxe_send_wqe *)copy;
 		int err;
 
 		if (!waiting || req->ring_fetched == ring->mask)
 			break;
 		memcpy(copy, ring_slot(ring, ring->index + req->ring_fetched), bytes);
-		err = wr_from_ring(qp, &wr, (struct rxe_send_wqe *)copy,
-				   bytes - sizeof(struct rxe_send_wqe));
+		err = wr_from_wqe(&wr, raw, bytes - sizeof(*raw), req->avs);
+		if (req->avs)
+			wr.ud.ah = table_get(&qp->verbs->ahs, raw->wr.wr.ud.ah_num);
 		if (!err)
-			err = ring_can(wr.opcode) ? sq_check(qp, &wr) : -EINVAL;
+			err = wqe_can(wr.opcode) ? sq_check(qp, &wr) : -EINVAL;
 		/* A bad one fails when its turn comes, as the ring has no other answer. */
 		if (err)
 			wr = (struct ibfs_wr){ .wr_id = wr.wr_id, .opcode = wr.opcode };

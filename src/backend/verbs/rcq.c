@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "backend/verbs/rverbs.h"
-#include "hca/verbs.h"
 
 enum { WC_BATCH = 32 };
 
@@ -48,6 +48,40 @@ static void wc_from(struct ibfs_wc *to, const struct ibv_wc *wc)
 	};
 }
 
+static void overrun(struct rcq *cq)
+{
+	const struct ibfs_cq *this = (const struct ibfs_cq *)cq;
+	struct robj *obj;
+
+	DL_FOREACH(cq->obj.rdev->objs[ROBJ_QP], obj) {
+		struct rqp *qp = (struct rqp *)obj;
+
+		if (qp->init.send_cq != this && qp->init.recv_cq != this)
+			continue;
+		rqp_error(qp);
+		if (qp->client && qp->client->event)
+			qp->client->event(qp->client, IBV_EVENT_QP_FATAL);
+	}
+}
+
+void rcq_push(struct rcq *cq, const struct ibfs_wc *wc, bool solicited)
+{
+	bool was = cq->soft->error;
+
+	if (cq_push(cq->soft, wc, solicited) && !was)
+		overrun(cq);
+}
+
+static struct rcq *by_handle(struct rdev *rdev, uint32_t handle)
+{
+	struct robj *obj;
+
+	DL_FOREACH(rdev->objs[ROBJ_CQ], obj)
+		if (((struct rcq *)obj)->soft->handle == handle)
+			return (struct rcq *)obj;
+	return NULL;
+}
+
 /* A completion doesn't tell whether it was solicited: every receive counts as that. */
 static void on_comp(struct note *note)
 {
@@ -56,12 +90,14 @@ static void on_comp(struct note *note)
 	struct ibfs_wc wc;
 
 	for (int i = 0; rdev && i < comp->num; i++) {
-		struct ibfs_cq *soft = table_get(&rdev->soft->cqs, comp->handle);
+		struct rcq *cq = by_handle(rdev, comp->handle);
 
 		wc_from(&wc, &comp->wc[i]);
-		if (soft)
-			cq_push(soft, &wc, wc.opcode & IBFS_WC_RECV);
+		if (cq)
+			rcq_push(cq, &wc, wc.opcode & IBFS_WC_RECV);
 	}
+	if (rdev)
+		rrings_go_on(rdev);
 	free(note);
 }
 

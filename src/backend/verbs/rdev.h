@@ -134,7 +134,7 @@ struct rdev {
 	struct watch *async;
 	bool lost;			/* it is about to be removed */
 	struct mad_agent *agents;	/* mad.c */
-	uint32_t next_agent;
+	uint32_t next_agent, next_ah;
 	struct issm *issms;
 	struct ibv_comp_channel *channel;
 	struct robj **objs;		/* rverbs.h: a list a kind */

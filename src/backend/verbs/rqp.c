@@ -152,7 +152,16 @@ int rqp_modify(struct ibfs_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	err = rcall(rqp->obj.rdev, modify_job, &call, sizeof(call), "modify it");
 	if (!err && mask & IBV_QP_PORT)
 		rqp->port = attr->port_num;
+	if (!err && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+		rqp_rings_reset(rqp);
 	return err;
+}
+
+void rqp_error(struct rqp *qp)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	rqp_modify((struct ibfs_qp *)qp, &attr, IBV_QP_STATE);
 }
 
 static void query_job(void *arg)

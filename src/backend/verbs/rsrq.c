@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "backend/verbs/rverbs.h"
 
@@ -34,6 +35,7 @@ static void create_job(void *arg)
 	srq = call->xrcd ? ibv_create_srq_ex(call->call.ctx, &ex) : ibv_create_srq(call->pd, &init);
 	call->call.ibv = srq;
 	call->call.err = srq ? 0 : -errno;
+	call->attr = call->xrcd ? ex.attr : init.attr;
 	if (srq && ibv_get_srq_num(srq, &call->num))
 		call->num = srq->handle;
 }
@@ -59,6 +61,8 @@ int rsrq_create(struct ibfs_pd *pd, const struct ibfs_srq_init *init,
 	}
 	srq->client = client;
 	srq->num = call.num;
+	srq->max_wr = call.attr.max_wr;
+	srq->max_sge = call.attr.max_sge;
 	robj_made(&srq->obj, call.call.ibv);
 	*out = (struct ibfs_srq *)srq;
 	return 0;
@@ -139,6 +143,7 @@ int rah_create(struct ibfs_pd *pd, const struct ibv_ah_attr *attr, struct ibfs_a
 	}
 	ah->pd = rpd;
 	ah->attr = *attr;
+	ah->num = ++rpd->obj.rdev->next_ah;
 	robj_made(&ah->obj, call.call.ibv);
 	*out = (struct ibfs_ah *)ah;
 	return 0;
@@ -163,7 +168,17 @@ void rah_query(struct ibfs_ah *ah, struct ibv_ah_attr *attr, uint32_t *handle)
 	const struct rah *rah = (const struct rah *)ah;
 
 	*attr = rah->attr;
-	*handle = ((const struct ibv_ah *)rah->obj.ibv)->handle;
+	*handle = rah->num;
+}
+
+struct ibfs_ah *rah_by_num(struct rdev *rdev, uint32_t num)
+{
+	struct robj *obj;
+
+	DL_FOREACH(rdev->objs[ROBJ_AH], obj)
+		if (((struct rah *)obj)->num == num)
+			return (struct ibfs_ah *)obj;
+	return NULL;
 }
 
 void rah_destroy(struct ibfs_ah *ah)

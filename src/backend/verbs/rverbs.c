@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of a system's device's verbs, what its objects have in common,
- * protection and XRC domains. Queues have no rings here that a process could
- * map: work goes by text and by `send` and `recv`.
+ * protection and XRC domains.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -107,6 +106,10 @@ void robj_free(struct robj *obj)
 		memory_put(((struct rmr *)obj)->mem);
 	if (obj->kind == ROBJ_CQ)
 		rcq_free((struct rcq *)obj);
+	if (obj->kind == ROBJ_QP)
+		rqp_rings_free((struct rqp *)obj);
+	if (obj->kind == ROBJ_SRQ && ((struct rsrq *)obj)->rq.wqe)
+		rq_free(&((struct rsrq *)obj)->rq);
 	free(obj);
 }
 
@@ -189,45 +192,10 @@ static int rxrcd_dealloc(struct ibfs_xrcd *xrcd)
 	return robj_destroy((struct robj *)xrcd);
 }
 
-/* --- rings --- */
-
-static int no_ring(const void *obj)
-{
-	struct rdev *rdev = ((const struct robj *)obj)->rdev;
-
-	return ibfs_fail(rdev->dev.ibfs, EOPNOTSUPP,
-			 "%s: queues of a device of the system have no ring here: use post and wc",
-			 rdev->dev.name);
-}
-
-static int rcq_ring(struct ibfs_cq *cq, struct ibfs_ring *ring)
-{
-	(void)ring;
-	return no_ring(cq);
-}
-
-static int rsrq_ring(struct ibfs_srq *srq, struct ibfs_ring *ring)
-{
-	(void)ring;
-	return no_ring(srq);
-}
-
-static int rqp_ring(struct ibfs_qp *qp, bool send, struct ibfs_ring *ring)
-{
-	(void)send;
-	(void)ring;
-	return no_ring(qp);
-}
-
-static int rqp_doorbell(struct ibfs_qp *qp)
-{
-	return no_ring(qp);
-}
-
 /* --- all of them --- */
 
 const struct verbs_ops rdev_verbs_ops = {
-	.no_rings = true,
+	.no_uverbs = true,
 	.alloc_pd = rpd_alloc, .dealloc_pd = rpd_dealloc,
 	.alloc_xrcd = rxrcd_alloc, .dealloc_xrcd = rxrcd_dealloc,
 	.reg_mr = rmr_reg, .rereg_mr = rmr_rereg, .query_mr = rmr_query, .dereg_mr = rmr_dereg,
@@ -243,6 +211,7 @@ const struct verbs_ops rdev_verbs_ops = {
 	.create_qp = rqp_create, .open_qp = rqp_open, .modify_qp = rqp_modify,
 	.query_qp = rqp_query, .destroy_qp = rqp_destroy, .post_send = rqp_post_send,
 	.post_recv = rqp_post_recv, .qp_ring = rqp_ring, .doorbell = rqp_doorbell,
+	.srq_doorbell = rsrq_doorbell,
 	.attach_mcast = rmcast_attach, .detach_mcast = rmcast_detach,
 };
 

@@ -8,11 +8,13 @@
  *  rsrq.c	shared receive queues, address handles, multicast
  *  rqp.c	queue pairs
  *  rpost.c	work requests
+ *  rring.c	rings that a process maps, from which they are taken
  */
 #ifndef IBFS_BACKEND_RVERBS_H
 #define IBFS_BACKEND_RVERBS_H
 
 #include "backend/verbs/rdev.h"
+#include "hca/verbs.h"
 #include "ibfs/memory.h"
 #include "ibfs/verbs.h"
 
@@ -55,12 +57,16 @@ struct rsrq {
 	struct robj obj;
 	struct verbs_client *client;
 	uint32_t num;
+	uint32_t max_wr, max_sge;
+	struct rq rq;			/* the ring that is mapped, with what else waits */
+	bool waits;			/* there is something in it that the driver had no room for */
 };
 
 struct rah {
 	struct robj obj;
 	struct rpd *pd;
 	struct ibv_ah_attr attr;
+	uint32_t num;			/* drivers have none, or all the same */
 };
 
 struct rqp {
@@ -69,6 +75,9 @@ struct rqp {
 	struct ibfs_qp_init init;
 	uint32_t num;
 	uint8_t port;			/* since INIT */
+	struct ring sq;			/* as struct rsrq has them */
+	struct rq rq;
+	bool waits;
 };
 
 /* A call about an object: others embed it first. */
@@ -120,6 +129,8 @@ int rcq_req_notify(struct ibfs_cq *cq, bool solicited_only, bool report_missed);
 int rcq_req_ncomp(struct ibfs_cq *cq, int num);
 void rcq_free(struct rcq *cq);		/* its soft one */
 void rcq_event(struct rcq *cq, enum ibv_event_type event);
+/* To the client. One that finds no room is the end of the QPs that complete here. */
+void rcq_push(struct rcq *cq, const struct ibfs_wc *wc, bool solicited);
 
 /* rsrq.c */
 int rsrq_create(struct ibfs_pd *pd, const struct ibfs_srq_init *init,
@@ -131,6 +142,7 @@ int rah_create(struct ibfs_pd *pd, const struct ibv_ah_attr *attr, struct ibfs_a
 int rah_modify(struct ibfs_ah *ah, const struct ibv_ah_attr *attr);
 void rah_query(struct ibfs_ah *ah, struct ibv_ah_attr *attr, uint32_t *handle);
 void rah_destroy(struct ibfs_ah *ah);
+struct ibfs_ah *rah_by_num(struct rdev *rdev, uint32_t num);	/* or NULL */
 int rah_from_wc(struct ibfs_device *dev, unsigned int port, const struct ibfs_wc *wc,
 		const struct ibv_grh *grh, struct ibv_ah_attr *attr);
 int rmcast_attach(struct ibfs_qp *qp, const union ibv_gid *gid, uint16_t lid);
@@ -145,10 +157,21 @@ int rqp_modify(struct ibfs_qp *qp, const struct ibv_qp_attr *attr, int mask);
 void rqp_query(struct ibfs_qp *qp, struct ibv_qp_attr *attr, struct ibfs_qp_init *init,
 	       uint32_t *qp_num);
 int rqp_destroy(struct ibfs_qp *qp, struct verbs_client *client);
+void rqp_error(struct rqp *qp);		/* into the state ERR */
 
 /* rpost.c */
 int rqp_post_send(struct ibfs_qp *qp, const struct ibfs_wr *wr);
 int rqp_post_recv(struct ibfs_qp *qp, const struct ibfs_recv_wr *wr);
 int rsrq_post(struct ibfs_srq *srq, const struct ibfs_recv_wr *wr);
+
+/* rring.c */
+int rcq_ring(struct ibfs_cq *cq, struct ibfs_ring *ring);
+int rqp_ring(struct ibfs_qp *qp, bool send, struct ibfs_ring *ring);
+int rsrq_ring(struct ibfs_srq *srq, struct ibfs_ring *ring);
+int rqp_doorbell(struct ibfs_qp *qp);
+int rsrq_doorbell(struct ibfs_srq *srq);
+void rqp_rings_free(struct rqp *qp);
+void rqp_rings_reset(struct rqp *qp);
+void rrings_go_on(struct rdev *rdev);	/* there were completions: queues may have room */
 
 #endif
