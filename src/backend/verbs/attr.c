@@ -2,8 +2,8 @@
 /*
  * Attributes and counters of a device of the system: by libibverbs where it has
  * a function and the device a context, else from sysfs (Linux's
- * Documentation/ABI/stable/sysfs-class-infiniband). All of it on the device's
- * hand.
+ * Documentation/ABI/stable/sysfs-class-infiniband), counters that are not there
+ * by MAD (pma.c). All of it on the device's hand.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,6 +21,7 @@ struct attr_call {
 	char device[64];
 	unsigned int port, index;
 	int err;
+	uint64_t value;
 	union {
 		struct ibv_device_attr_ex dev;
 		struct ibv_port_attr attr;
@@ -277,51 +278,99 @@ int rdev_modify_port(struct ibfs_device *dev, unsigned int port, uint32_t set_ca
 	return refused(dev, "lets no process modify a port: use its umad file");
 }
 
-static void counter_job(void *arg)
+/* A file of a port; its content takes the place of its name. */
+static int read_port_file(struct attr_call *call)
 {
-	struct attr_call *call = arg;
 	char name[sizeof(call->text)];
 
 	memcpy(name, call->text, sizeof(name));
-	call->err = sysfs_read(call->text, sizeof(call->text), "%s/ports/%u/%s", call->device,
-			       call->port, name);
-	if (call->err == -ENOENT)
+	return sysfs_read(call->text, sizeof(call->text), "%s/ports/%u/%s", call->device,
+			  call->port, name);
+}
+
+/* By MAD where sysfs doesn't have it. */
+static void counter_job(void *arg)
+{
+	struct attr_call *call = arg;
+	uint64_t value = 0;
+
+	snprintf(call->text, sizeof(call->text), "counters/%s", counter_names[call->index]);
+	call->err = read_port_file(call);
+	if (!call->err)
+		value = strtoull(call->text, NULL, 10);
+	else if (call->err == -ENOENT)
+		call->err = pma_counter(call->device, call->port, call->index, &value);
+	call->value = value;
+}
+
+static void clear_job(void *arg)
+{
+	struct attr_call *call = arg;
+
+	call->err = pma_clear(call->device, call->port, call->index);
+}
+
+static int no_counter(struct ibfs_device *dev, unsigned int port, int err)
+{
+	if (err == -EOPNOTSUPP)
+		return ibfs_fail(dev->ibfs, EOPNOTSUPP, "%s/%u: neither the system nor the port's "
+				 "performance manager agent has that counter", dev->name, port);
+	if (err == -EAGAIN)
+		return ibfs_fail(dev->ibfs, EAGAIN, "%s/%u: the system has no such counter, and a port "
+				 "without a LID can't be asked by MAD", dev->name, port);
+	return ibfs_fail(dev->ibfs, -err, "%s/%u: the port's performance management agent: %s",
+			 dev->name, port, strerror(-err));
+}
+
+static int counter_call(struct ibfs_device *dev, unsigned int port, enum counter which,
+			void (*job)(void *arg), uint64_t *value)
+{
+	struct attr_call call = { .port = port, .index = which };
+	int err;
+
+	if (bad_port(dev, port) || which >= CNT_MAX)
+		return -EINVAL;
+	err = attr_call(dev, job, &call);
+	*value = call.value;
+	return err ? no_counter(dev, port, err) : 0;
+}
+
+int rdev_query_counter(struct ibfs_device *dev, unsigned int port, enum counter which,
+		       uint64_t *value)
+{
+	return counter_call(dev, port, which, counter_job, value);
+}
+
+int rdev_clear_counter(struct ibfs_device *dev, unsigned int port, enum counter which)
+{
+	uint64_t none;
+
+	return counter_call(dev, port, which, clear_job, &none);
+}
+
+static void hw_counter_job(void *arg)
+{
+	struct attr_call *call = arg;
+
+	call->err = read_port_file(call);
+	if (!call->err)
+		call->value = strtoull(call->text, NULL, 10);
+	else if (call->err == -ENOENT)
 		call->err = -EOPNOTSUPP;
 }
 
-static int read_counter(struct ibfs_device *dev, unsigned int port, const char *dir,
-			const char *name, uint64_t *value)
+int rdev_query_hw_counter(struct ibfs_device *dev, unsigned int port, unsigned int index,
+			  uint64_t *value)
 {
 	struct attr_call call = { .port = port };
 	int err;
 
 	if (bad_port(dev, port))
 		return -EINVAL;
-	snprintf(call.text, sizeof(call.text), "%s/%s", dir, name);
-	err = attr_call(dev, counter_job, &call);
+	snprintf(call.text, sizeof(call.text), "hw_counters/%s", rdev_of(dev)->hw_counters[index]);
+	err = attr_call(dev, hw_counter_job, &call);
 	if (err == -EOPNOTSUPP)
 		return refused(dev, "has no such counter");
-	if (!err)
-		*value = strtoull(call.text, NULL, 10);
+	*value = call.value;
 	return err;
-}
-
-int rdev_query_counter(struct ibfs_device *dev, unsigned int port, enum counter which,
-		       uint64_t *value)
-{
-	return which < CNT_MAX ? read_counter(dev, port, "counters", counter_names[which], value) :
-				 -EINVAL;
-}
-
-int rdev_clear_counter(struct ibfs_device *dev, unsigned int port, enum counter which)
-{
-	(void)port;
-	(void)which;
-	return refused(dev, "lets no process clear a counter: use perfquery -R");
-}
-
-int rdev_query_hw_counter(struct ibfs_device *dev, unsigned int port, unsigned int index,
-			  uint64_t *value)
-{
-	return read_counter(dev, port, "hw_counters", rdev_of(dev)->hw_counters[index], value);
 }

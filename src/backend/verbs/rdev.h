@@ -8,6 +8,7 @@
  *  waiter.c	a thread that waits for descriptors
  *  rdev.c	a device: its life and its asynchronous events
  *  attr.c	attributes and counters
+ *  pma.c	counters by MAD
  *  mad.c	MAD agents, relayed one to one
  *  rverbs.h	and those that it names: the verbs
  *
@@ -175,6 +176,10 @@ int rdev_query_counter(struct ibfs_device *dev, unsigned int port, enum counter 
 int rdev_clear_counter(struct ibfs_device *dev, unsigned int port, enum counter which);
 int rdev_query_hw_counter(struct ibfs_device *dev, unsigned int port, unsigned int index,
 			  uint64_t *value);
+
+/* pma.c, on the hand. -EOPNOTSUPP: it has none, -EAGAIN: no LID, -ETIMEDOUT, -EIO. */
+int pma_counter(const char *device, unsigned int port, enum counter which, uint64_t *value);
+int pma_clear(const char *device, unsigned int port, enum counter which);
 
 /* mad.c */
 int rdev_mad_register(struct ibfs_device *dev, unsigned int port, const struct mad_reg *reg,
