@@ -143,8 +143,15 @@ wc_line() { run -0 timeout 20 head -1 "$1/cq/c/wc"; }
 	mkdir qp/s
 	run ! sh -c "echo 'create type=smi pd=p cq=c' >qp/s/ctl"
 	file_has errors "EOPNOTSUPP: rxe0: no process has QPs of type smi"
-	run ! cat cq/c/ring
-	file_has errors "EOPNOTSUPP: rxe0: queues of a device of the system have no ring here"
+	# The object says it, too, in the driver's words.
+	file_has xrcd/x/status "^refused rxe0: the system's driver can't do XRC"
+	run ! sh -c "echo 'rereg access=local_write' >mr/src/ctl"
+	file_has mr/src/status "^refused rxe0: the system's driver can't register memory anew"
+	echo 'connect peer=b' >qp/a/ctl
+	run ! sh -c "echo 'masked_fetch_and_add mr=src raddr=0 rkey=1 add=1' >qp/a/post"
+	file_has qp/a/status "^refused rxe0: no process can post masked_fetch_and_add on it"
+	run ! sh -c "echo 'atomic_write value=1 raddr=0 rkey=1' >qp/a/post"
+	file_has qp/a/status "^refused rxe0: no process can post atomic_write on it"
 	[ ! -e rxe0/uverbs ]
 	rmdir xrcd/x
 }

@@ -19,14 +19,33 @@ const struct obj_ops *const obj_kinds[OBJ_KINDS] = {
 	[OBJ_MCAST] = &mcast_obj,
 };
 
+void obj_begins(const struct ibfs *ibfs)
+{
+	ibfs->fs->failed_before = ibfs->failed.count;
+}
+
+/* Of what a device's driver is asked there may be better words: more than "Invalid argument". */
+static bool driver_said(const struct ibfs *ibfs, int err)
+{
+	return ibfs->failed.count != ibfs->fs->failed_before && ibfs->failed.err == err &&
+	       err != EINVAL && err != ENOMEM;
+}
+
 int obj_fail(struct obj *obj, int err, const char *fmt, ...)
 {
+	const struct ibfs *ibfs = obj->ibfs;
 	char label[32];
 	va_list ap;
 
-	va_start(ap, fmt);
-	vsnprintf(obj->reason, sizeof(obj->reason), fmt, ap);
-	va_end(ap);
+	if (driver_said(ibfs, err)) {
+		snprintf(obj->reason, sizeof(obj->reason), "%.*s",
+			 (int)sizeof(obj->reason) - 1, ibfs->failed.why);
+	} else {
+		va_start(ap, fmt);
+		vsnprintf(obj->reason, sizeof(obj->reason), fmt, ap);
+		va_end(ap);
+	}
+	obj_begins(ibfs);
 	return ibfs_fail(obj->ibfs, err, "%s/%s: %s", obj_kinds[obj->kind]->name,
 			 obj_label(obj, label), obj->reason);
 }

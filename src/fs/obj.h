@@ -119,6 +119,8 @@ struct obj_ops {
 extern const struct obj_ops pd_obj, xrcd_obj, cq_obj, mr_obj, mw_obj, srq_obj, ah_obj, qp_obj,
 			    mcast_obj;
 
+/* A command of an object begins: what fails from now on is its failure. */
+void obj_begins(const struct ibfs *ibfs);
 /* Why a command was refused: to the object's status and to `errors`; -err. */
 int obj_fail(struct obj *obj, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

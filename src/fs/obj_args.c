@@ -235,6 +235,7 @@ static int run_line(void *ctx, struct ctl_line *line)
 	int err;
 
 	args.line = line;
+	obj_begins(obj->ibfs);
 	err = run_command(&args);
 	if (err && !obj->made)
 		obj->dev = NULL;
@@ -248,6 +249,7 @@ static int run_post(void *ctx, struct ctl_line *line)
 	struct args args = *(struct args *)ctx;
 
 	args.line = line;
+	obj_begins(args.obj->ibfs);
 	if (args.obj->gone)
 		return -EIO;
 	if (!args.obj->made)

@@ -370,6 +370,7 @@ static ssize_t obj_file_read(struct file *file, struct fs_req *req, void *buf, s
 
 	if (obj->gone && open->reader.which != OBJ_STATUS)
 		return -EIO;
+	obj_begins(obj->ibfs);
 	if (is_queue(open->reader.which))
 		return obj->made ? lineq_read(&open->reader.q, req, buf, size) : -ENXIO;
 	if (open->reader.which == OBJ_SEND)
@@ -421,6 +422,7 @@ static ssize_t obj_file_write(struct file *file, struct fs_req *req, const void 
 
 	if (obj->gone)
 		return -EIO;
+	obj_begins(obj->ibfs);
 	if (open->reader.which == OBJ_CTL || open->reader.which == OBJ_POST)
 		return obj_ctl(obj, &req->cred, buf, size, open->reader.which);
 	if (!obj->made)

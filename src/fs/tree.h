@@ -163,6 +163,7 @@ struct fs {
 	struct peers *peers;		/* far nodes, peer.h; NULL: none was looked at */
 	uint64_t pcap_dropped;		/* packets that found no room */
 	struct objs *objs;		/* verbs' objects, obj.h */
+	uint64_t failed_before;		/* ibfs->failed.count as an object's command began */
 };
 
 /* Is what the path names there (device, port, node, link)? 0 or -ENOENT. */
