@@ -6,7 +6,7 @@ setup_file() { start_ibfs; }
 teardown_file() { stop_ibfs; }
 
 client() { timeout 60 "$BUILD/tests/fs_client" "$@"; }
-link_ctl() { echo "$MNT/fabric/links/rxe0:1-switch:1/ctl"; }
+link_ctl() { echo "$SYSTEM_MNT/fabric/links/rxe0:1-switch:1/ctl"; }
 
 @test "head -1 waits for the next event" {
 	spawn head head -1 "$MNT/events"
@@ -40,6 +40,7 @@ link_ctl() { echo "$MNT/fabric/links/rxe0:1-switch:1/ctl"; }
 }
 
 @test "the same of a capture: signal, kill" {
+	soft_only "packets are seen in a fabric of the daemon's own only"
 	client interrupt "$MNT/rxe0/1/pcap"
 	client killed "$MNT/rxe0/1/pcap"
 }

@@ -34,9 +34,10 @@ denied() { [ "$status" -ne 0 ] && [[ $output == *'Permission denied'* ]]; }
 		run as_user dd if="$MNT/$file" count=0
 		denied
 	done
-	for file in rxe0/1/ctl rxe0/node_desc fabric/ctl 'fabric/links/rxe0:1-switch:1/ctl' \
-		rxe0/1/counters/port_xmit_data fabric/switches/switch/ctl rxe0/ctl rxe0/1/lid; do
-		run as_user bash -c "echo 0 >'$MNT/$file'"
+	for file in "$MNT"/{rxe0/1/ctl,rxe0/node_desc,fabric/ctl,rxe0/ctl,rxe0/1/lid} \
+		"$MNT/rxe0/1/counters/port_xmit_data" "$SYSTEM_MNT/fabric/switches/switch/ctl" \
+		"$SYSTEM_MNT/fabric/links/rxe0:1-switch:1/ctl"; do
+		run as_user bash -c "echo 0 >'$file'"
 		denied || fail "$file: $output"
 	done
 }

@@ -38,9 +38,9 @@ counter() { cat "$MNT/rxe0/1/counters/$1"; }
 	[ "$(metric state_id)" = 4 ]
 	[ "$(metric physical_state_id)" = 5 ]
 	[ "$(metric rate_bytes_per_second)" = 12500000000 ]
-	echo down >"$MNT/fabric/links/rxe0:1-switch:1/ctl"
+	echo down >"$SYSTEM_MNT/fabric/links/rxe0:1-switch:1/ctl"
 	[ "$(metric state_id)" = 1 ]
-	echo up >"$MNT/fabric/links/rxe0:1-switch:1/ctl"
+	echo up >"$SYSTEM_MNT/fabric/links/rxe0:1-switch:1/ctl"
 }
 
 @test "the scrape itself is a success" {

@@ -118,5 +118,7 @@ get_node_info()
 	run bash -c "echo 'register class=5' >&5"
 	[ "$status" -ne 0 ]
 	exec 5>&- 6>&-
-	echo 'device rxe1 name=rxe1' >"$MNT/fabric/ctl"
+	# One of the system's comes again by itself.
+	! is_soft || echo 'device rxe1 name=rxe1' >"$MNT/fabric/ctl"
+	wait_for test -e "$MNT/rxe1/1/state"
 }

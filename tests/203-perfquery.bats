@@ -128,13 +128,13 @@ traffic() { ib smpquery -C rxe0 nodedesc "$(lid_of rxe1)" >/dev/null; ib perfque
 @test "ibqueryerrors -K clears the counters" {
 	traffic
 	run -0 ib ibqueryerrors --skip-sl -K
-	[ "$(cat "$MNT/fabric/nodes/H-0002c90300000020/ports/1/counters/port_xmit_packets")" -le 4 ]
+	[ "$(cat "$SYSTEM_MNT/fabric/nodes/H-0002c90300000020/ports/1/counters/port_xmit_packets")" -le 4 ]
 }
 
 @test "ibqueryerrors tells of a link that loses packets" {
 	local link i
 	# the cable between host00005 and its leaf
-	link=$(grep -lE 'H-0002c90300000050' "$MNT"/fabric/links/*/ends 2>/dev/null | head -n 1)
+	link=$(grep -lE 'H-0002c90300000050' "$SYSTEM_MNT"/fabric/links/*/ends 2>/dev/null | head -n 1)
 	link=${link%/*}
 	[ -n "$link" ] || fail "no link of host00005 in fabric/links"
 	echo "corrupt=1" >"$link/ctl"

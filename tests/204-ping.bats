@@ -67,7 +67,7 @@ answers() { ib ibping -C "$1" -c 1 -t 200 "$(lid_of "$2")" | grep -q ' 0% packet
 
 @test "ibping survives a lossy link by its retries" {
 	local link
-	link=$(grep -l 'H-0002c90300000050' "$MNT"/fabric/links/*/ends | head -n 1)
+	link=$(grep -l 'H-0002c90300000050' "$SYSTEM_MNT"/fabric/links/*/ends | head -n 1)
 	link=${link%/*}
 	spawn server ib ibping -S -C rxe1
 	wait_for answers rxe0 rxe1

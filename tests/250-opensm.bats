@@ -37,8 +37,8 @@ all_active()
 	for state in "$MNT"/rxe*/1/state; do file_is "$state" "4: ACTIVE" || return 1; done
 }
 lid_of() { printf '%d\n' "$(cat "$MNT/$1/1/lid")"; }
-link_of() { echo "$MNT"/fabric/links/*"$1"*; }
-routes_complete() { "$TOP/tests/routes" "$MNT"; }
+link_of() { echo "$SYSTEM_MNT"/fabric/links/*"$1"*; }
+routes_complete() { "$TOP/tests/routes" "$SYSTEM_MNT"; }
 
 @test "two nodes come up without an error" {
 	printf 'subnet = "sm";\n' >"$BATS_TEST_TMPDIR/conf"
@@ -83,7 +83,7 @@ routes_complete() { "$TOP/tests/routes" "$MNT"; }
 	mount_fabric 90 torus 4 4 3 2
 	start_opensm sm rxe0
 	wait_for all_active
-	run -0 "$TOP/tests/routes" "$MNT" "$(lid_of rxe0)" "$(lid_of rxe1)"
+	run -0 "$TOP/tests/routes" "$SYSTEM_MNT" "$(lid_of rxe0)" "$(lid_of rxe1)"
 	# NODE:IN NODE:OUT pairs -> what ibtracert says: "[OUT] -> switch port {GUID}[IN]"
 	expected=$(tr ' ' '\n' <<<"$output" | sed 's/.*://' | tr -d '\n')
 	run -0 ib ibtracert "$(lid_of rxe0)" "$(lid_of rxe1)"
@@ -97,7 +97,7 @@ routes_complete() { "$TOP/tests/routes" "$MNT"; }
 	start_opensm sm rxe0
 	wait_for all_active
 	before=$(sweeps sm)
-	links=("$MNT"/fabric/links/S-*-S-*)
+	links=("$SYSTEM_MNT"/fabric/links/S-*-S-*)
 	[ "${#links[@]}" = 90 ]
 	echo down >"${links[3]}/ctl"
 	wait_for -t 30 swept_more_than sm "$before"
@@ -118,8 +118,8 @@ routes_complete() { "$TOP/tests/routes" "$MNT"; }
 	run -0 ib saquery NR
 	[ "$(grep -c NodeRecord <<<"$output")" = 113 ]
 	before=$(sweeps sm)
-	echo "remove $gone" >"$MNT/fabric/ctl"
-	[ ! -e "$MNT/fabric/nodes/$gone" ]
+	echo "remove $gone" >"$SYSTEM_MNT/fabric/ctl"
+	[ ! -e "$SYSTEM_MNT/fabric/nodes/$gone" ]
 	wait_for -t 30 swept_more_than sm "$before"
 	run -0 ib saquery NR
 	[ "$(grep -c NodeRecord <<<"$output")" = 112 ]

@@ -98,10 +98,10 @@ state_is() { grep -qx "state $2" "qp/$1/status" || fail "$(cat "qp/$1/status")";
 	echo "send text=x" >qp/a/post
 	wc_is c0 "*status=rnr_retry_exc_err opcode=send *"
 	again retry_cnt=1 timeout=10
-	echo drop=1 >fabric/links/rxe1:1*/ctl
+	echo drop=1 >"$SYSTEM_MNT"/fabric/links/rxe1:1*/ctl
 	echo "write mr=m0 length=8 $(far)" >qp/a/post
 	wc_is c0 "*status=retry_exc_err opcode=rdma_write *"
-	echo faults off >fabric/links/rxe1:1*/ctl
+	echo faults off >"$SYSTEM_MNT"/fabric/links/rxe1:1*/ctl
 }
 
 # Two ends that disagree about the packets' size: the answer to a read fits nowhere.
@@ -132,11 +132,12 @@ has_open() { [ -n "$(find "/proc/$1/fd" -lname "*/$2")" ]; }
 sleeps_after() { [ -s "$2" ] && [ "$(awk '/^State:/ { print $2 }' "/proc/$1/status")" = S ]; }
 
 @test "a device that goes: fatal_err, device_fatal, EIO" {
+	soft_only "its driver completes nothing when it goes; 702 and 703 have the rest"
 	local wc events
 	mkdir pd/px cq/cx qp/x
-	echo "ca gone 1" >fabric/ctl
-	echo "link gone:1 s1:5" >fabric/ctl
-	echo "device gone name=rxe7" >fabric/ctl
+	echo "ca gone 1" >"$SYSTEM_MNT/fabric/ctl"
+	echo "link gone:1 s1:5" >"$SYSTEM_MNT/fabric/ctl"
+	echo "device gone name=rxe7" >"$SYSTEM_MNT/fabric/ctl"
 	echo "create device=rxe7" >pd/px/ctl
 	echo "create device=rxe7 cqe=8" >cq/cx/ctl
 	echo "create pd=px cq=cx" >qp/x/ctl
@@ -220,10 +221,10 @@ sleeps_after() { [ -s "$2" ] && [ "$(awk '/^State:/ { print $2 }' "/proc/$1/stat
 	echo "modify alt_port=1 alt_lid=$(lid rxe0) alt_timeout=12 path_mig=rearm" >qp/b/ctl
 	echo "write mr=m0 length=8 $(far)" >qp/a/post
 	wc_is c0 "*status=success*"
-	echo down >fabric/links/rxe0:1*/ctl
+	echo down >"$SYSTEM_MNT"/fabric/links/rxe0:1*/ctl
 	echo "modify path_mig=migrated" >qp/a/ctl
 	event_is qp/a path_mig_err
-	echo up >fabric/links/rxe0:1*/ctl
+	echo up >"$SYSTEM_MNT"/fabric/links/rxe0:1*/ctl
 	wait_for grep -q ACTIVE rxe0/1/state
 }
 
@@ -232,9 +233,9 @@ sleeps_after() { [ -s "$2" ] && [ "$(awk '/^State:/ { print $2 }' "/proc/$1/stat
 	need_tool smpquery
 	spawn events stdbuf -oL cat "$MNT/rxe0/events"
 	wait_for sh -c "ls -l /proc/$(spawned events)/fd | grep -q events"
-	echo down >fabric/links/rxe0:1*/ctl
+	echo down >"$SYSTEM_MNT"/fabric/links/rxe0:1*/ctl
 	wait_for file_has "$IBFS_DIR/events.log" 'port=1 event=port_err'
-	echo up >fabric/links/rxe0:1*/ctl
+	echo up >"$SYSTEM_MNT"/fabric/links/rxe0:1*/ctl
 	wait_for file_has "$IBFS_DIR/events.log" 'port=1 event=port_active'
 	# The rest comes from a subnet manager: what it sets, set by hand.
 	guid=$(lid rxe0)

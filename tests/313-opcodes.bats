@@ -8,10 +8,11 @@ setup_file()
 	start_ibfs
 	[ -z "${IBFS_SKIP:-}" ] || return 0
 	cd "$MNT" || return 1
-	spawn cap cat rxe0/1/pcap
+	spawn cap cat "$SYSTEM_MNT/rxe0/1/pcap"
 	wait_for test -s "$IBFS_DIR/cap.log"
 	make_objects
-	{ rc; uc; ud; xrc; special; } || return 1
+	{ rc; uc; ud; special; } || return 1
+	! is_soft || xrc || return 1
 	cd / || return 1
 	reap cap
 	mv "$IBFS_DIR/cap.log" "$IBFS_DIR/cap.pcap"
@@ -30,6 +31,8 @@ teardown_file()
 	stop_ibfs
 }
 
+# At least so many cross the port.
+is_soft && packets=90 || packets=60
 lid() { echo $(($(cat "sys/class/infiniband/$1/ports/1/lid"))); }
 # post QP N WORDS...: and its completion on cq N is a success
 post()
@@ -44,8 +47,6 @@ post()
 make_objects()
 {
 	local n
-	mkdir xrcd/x
-	echo "create device=rxe1" >xrcd/x/ctl
 	for n in 0 1; do
 		mkdir pd/p$n cq/c$n cq/r$n mr/m$n
 		echo "create device=rxe$n" >pd/p$n/ctl
@@ -89,8 +90,12 @@ reliable()	# QP WORDS
 	shift
 	far="raddr=64 rkey=$(cat mr/m1/rkey)"
 	for len in 9 600; do post "$qp" 0 read mr=m0 offset=32K length=$len "$far" "$@"; done
-	for op in "cmp_and_swp compare=1 swap=2" "fetch_and_add add=3" \
-		"masked_cmp_and_swp compare=1 swap=2 compare_mask=7 swap_mask=3" \
+	for op in "cmp_and_swp compare=1 swap=2" "fetch_and_add add=3"; do
+		post "$qp" 0 "$op" mr=m0 offset=32K "$far" "$@"
+	done
+	# libibverbs has no others to post.
+	is_soft || return 0
+	for op in "masked_cmp_and_swp compare=1 swap=2 compare_mask=7 swap_mask=3" \
 		"masked_fetch_and_add add=1 add_mask=0x80"; do
 		post "$qp" 0 "$op" mr=m0 offset=32K "$far" "$@"
 	done
@@ -129,7 +134,8 @@ ud()
 xrc()
 {
 	local srqn len n
-	mkdir srq/s qp/ini qp/tgt
+	mkdir xrcd/x srq/s qp/ini qp/tgt
+	echo "create device=rxe1" >xrcd/x/ctl
 	echo "create pd=p1 xrcd=x cq=r1" >srq/s/ctl
 	srqn=srqn=$(sed -n 's/^srqn //p' srq/s/status)
 	echo "create type=xrc_ini pd=p0 cq=c0" >qp/ini/ctl
@@ -171,15 +177,18 @@ special()
 
 @test "each opcode is there" {
 	need_tool tshark
-	local seen
+	local seen all
 	seen=$(tshark -r "$IBFS_DIR/cap.pcap" -T fields -e infiniband.bth.opcode 2>/dev/null | grep . | sort -nu | tr '\n' ' ')
 	# RC and XRC: all but RESYNC, which is reliable datagrams'; UC; UD; the masked atomics.
-	[ "$seen" = "$(echo {0..20} 22 23 29 {32..43} 100 101 {160..180} 182 183 189 211 212 219 220) " ] || fail "$seen"
+	all="$(echo {0..20} 22 23 29 {32..43} 100 101 {160..180} 182 183 189 211 212 219 220) "
+	# What libibverbs, with the driver for rxe, has no requests for: XRC, atomic write, masked atomics.
+	is_soft || all="$(echo {0..20} 22 23 {32..43} 100 101) "
+	[ "$seen" = "$all" ] || fail "$seen"
 }
 
 @test "tshark finds nothing malformed" {
 	need_tool tshark
-	[ "$(tshark -r "$IBFS_DIR/cap.pcap" 2>/dev/null | wc -l)" -gt 90 ]
+	[ "$(tshark -r "$IBFS_DIR/cap.pcap" 2>/dev/null | wc -l)" -gt "$packets" ]
 	run -0 tshark -r "$IBFS_DIR/cap.pcap" -V
 	refute_line '[Mm]alformed|Expert Info'
 	run tshark -r "$IBFS_DIR/cap.pcap"
@@ -191,7 +200,7 @@ special()
 
 # The ICRC of IBA 7.8.1 and the VCRC of 7.8.2, and lengths and pads, from the bytes alone.
 @test "checksums, lengths and pads are right" {
-	run python3 - "$IBFS_DIR/cap.pcap" <<-'END'
+	run python3 - "$IBFS_DIR/cap.pcap" "$packets" <<-'END'
 	import struct, sys, zlib
 	data = open(sys.argv[1], "rb").read()
 	magic, link = struct.unpack("<I16xI", data[:24])
@@ -240,7 +249,7 @@ special()
 	    assert struct.unpack("<I", body[-4:])[0] == icrc(body[:-4], lnh), ("icrc", packets)
 	    if lnh == 3:
 	        assert struct.unpack(">H", body[12:14])[0] == len(body) - 48
-	print(packets > 90, raw, grh)
+	print(packets > int(sys.argv[2]), raw, grh)
 	END
 	echo "$output"
 	[ "$output" = "True $([ "$(id -u)" = 0 ] && echo 2 || echo 0) 2" ]

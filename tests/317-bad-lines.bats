@@ -27,11 +27,12 @@ objects()
 	qp i 0
 	echo init >qp/i/ctl
 	mkdir qp/none pd/none cq/none mr/none mr/f mw/w mw/none srq/s srq/none ah/h ah/none xrcd/x mcast/g mcast/none
-	echo "create pd=p0 size=64K max_pages=4" >mr/f/ctl
+	# On a device of the system no process has fast registration, nor its rxe driver XRC.
+	echo "create pd=p0 size=64K $(! is_soft || echo max_pages=4)" >mr/f/ctl
 	echo "create pd=p0 type=2" >mw/w/ctl
 	echo "create pd=p0 wr=8 sge=1" >srq/s/ctl
 	echo "create pd=p0 lid=$(lid rxe1)" >ah/h/ctl
-	echo "create device=rxe0" >xrcd/x/ctl
+	! is_soft || echo "create device=rxe0" >xrcd/x/ctl
 	echo "create qp=u gid=ff12::1" >mcast/g/ctl
 	echo "recv mr=m1 wr_id=1000" >qp/b/post
 }

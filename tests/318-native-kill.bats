@@ -12,12 +12,12 @@ setup()
 	need_tool python3
 	native_setup 1 local_write,remote_write,remote_read
 	# Packets take a while: there are always some on their way.
-	echo delay=300us >"$(echo fabric/links/rxe1:1-*)/ctl"
+	echo delay=300us >"$(echo "$SYSTEM_MNT"/fabric/links/rxe1:1-*)/ctl"
 }
 teardown()
 {
 	[ -z "$(spawned client)" ] || reap client KILL
-	echo faults off >"$(echo "$MNT"/fabric/links/rxe1:1-*)/ctl"
+	echo faults off >"$(echo "$SYSTEM_MNT"/fabric/links/rxe1:1-*)/ctl"
 	native_teardown
 }
 

@@ -23,7 +23,7 @@ grew()
 	local by=$(($(count "$2" "$3") - $1))
 	[ "$by" -gt 0 ] && [ "$by" = "${4:-$by}" ]
 }
-cable() { echo "drop=0 duplicate=0 $1" >"$(echo "$MNT"/fabric/links/*rxe1*)/ctl"; }
+cable() { echo "drop=0 duplicate=0 $1" >"$(echo "$SYSTEM_MNT"/fabric/links/*rxe1*)/ctl"; }
 send() { echo "send mr=m0 length=10" >qp/a/post; }
 receive() { echo "recv mr=m1 length=10" >qp/b/post; }
 
@@ -86,8 +86,8 @@ receive() { echo "recv mr=m1 length=10" >qp/b/post; }
 	send
 	wc_is c0 '*status=retry_exc_err *'
 	grew "$ended" rxe0 retry_exceeded_err 1
-	echo down >"$(echo "$MNT"/fabric/links/*rxe1*)/ctl"
+	echo down >"$(echo "$SYSTEM_MNT"/fabric/links/*rxe1*)/ctl"
 	wait_for grew "$down" rxe1 link_downed 1
-	echo up >"$(echo "$MNT"/fabric/links/*rxe1*)/ctl"
+	echo up >"$(echo "$SYSTEM_MNT"/fabric/links/*rxe1*)/ctl"
 	wait_for file_is "$MNT/rxe1/1/state" '4: ACTIVE'
 }

@@ -67,7 +67,7 @@ discovered()
 	echo 0 >"$dir/port_xmit_packets"
 	[ "$(cat "$dir/port_xmit_packets")" = 0 ]
 	[ "$(cat "$dir/port_xmit_data")" -gt 0 ]
-	[ "$(cat "$MNT/fabric/switches/S-0008f10500000000/ports/5/counters/port_xmit_packets")" = 0 ]
+	[ "$(cat "$SYSTEM_MNT/fabric/switches/S-0008f10500000000/ports/5/counters/port_xmit_packets")" = 0 ]
 	run ! bash -c "echo 1 >'$dir/port_xmit_data'"
 	[ "$(ls "$dir")" = "$(ls "$MNT/rxe0/1/counters")" ]
 }
@@ -98,12 +98,12 @@ discovered()
 	local cable=H-0002c90300000010:1-S-0008f10500000000:2 host
 	host=$(leaf)/ports/2/peer
 	[ -e "$host/node_guid" ]
-	echo down >"$MNT/fabric/links/$cable/ctl"
+	echo down >"$SYSTEM_MNT/fabric/links/$cable/ctl"
 	sleep 1	# which is what the manual says
 	[ ! -e "$host/node_guid" ]
 	[ -z "$(ls "$host")" ]
 	[ "$(cat "$(leaf)/ports/2/state")" = '1: DOWN' ]
-	echo up >"$MNT/fabric/links/$cable/ctl"
+	echo up >"$SYSTEM_MNT/fabric/links/$cable/ctl"
 	sleep 1	# which is what the manual says
 	[ -e "$host/node_guid" ]
 	echo renamed >"$MNT/sw0/node_desc"
@@ -128,7 +128,7 @@ discovered()
 
 @test "a node that doesn't answer is waited for by nobody else, nor when it is given up" {
 	local cable
-	for cable in "$MNT"/fabric/links/*; do echo drop=1 >"$cable/ctl"; done
+	for cable in "$SYSTEM_MNT"/fabric/links/*; do echo drop=1 >"$cable/ctl"; done
 	sleep 1	# which is what the manual says
 	spawn waits cat "$(leaf)/node_guid"
 	spawn waits9 "$BUILD/tests/p9" -s "$SOCK" cat rxe0/1/peer/ports/1/state
@@ -137,7 +137,7 @@ discovered()
 	# The file is open before anything is lost, the read ends with an error.
 	wait_for is_gone "$(spawned waits)"
 	[ -z "$(ls "$(leaf)")" ]
-	for cable in "$MNT"/fabric/links/*; do echo faults off >"$cable/ctl"; done
+	for cable in "$SYSTEM_MNT"/fabric/links/*; do echo faults off >"$cable/ctl"; done
 	sleep 1	# which is what the manual says
 	[ -e "$(leaf)/node_guid" ]
 }
@@ -155,7 +155,7 @@ discovered()
 @test "a device that goes takes its peers along" {
 	exec 7<"$MNT/rxe1/1/peer/node_guid"
 	ls "$MNT/rxe1/1/peer/ports" >/dev/null
-	echo "undevice rxe1" >"$MNT/fabric/ctl"
+	echo "undevice rxe1" >"$SYSTEM_MNT/fabric/ctl"
 	run ! cat <&7
 	exec 7<&-
 	[ ! -e "$MNT/rxe1" ]

@@ -98,7 +98,7 @@ same()
 
 @test "who reads before the answer is there gets all of it" {
 	local cable
-	cable=$(echo "$MNT"/fabric/links/*0002c90300000050:*)
+	cable=$(echo "$SYSTEM_MNT"/fabric/links/*0002c90300000050:*)
 	ask "smp get NodeInfo lid=$(lid_of rxe1)" >"$BATS_TEST_TMPDIR/a"
 	echo 'delay=300ms' >"$cable/ctl"
 	ask "smp get NodeInfo lid=$(lid_of rxe1)" >"$BATS_TEST_TMPDIR/b"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The umad and issm files of the system's devices: the suites of umad on the second
-# daemon's files, and the management of a whole fabric through them.
+# The umad and issm files of the system's devices: the management of a whole fabric
+# through them. The suites of umad: 705.
 load helpers
 load nested
 
@@ -13,16 +13,6 @@ setup_file()
 	start_nested 'backend = "verbs";'
 }
 teardown_file() { stop_ibfs; }
-
-umads() { local t; for t; do timeout 60 "$BUILD/tests/umad" "$t" "$NMNT/rxe0/1/umad" || fail "$t"; done; }
-rmpp()
-{
-	local t
-	for t; do
-		timeout 120 "$BUILD/tests/umad_rmpp" "$t" "$NMNT/rxe0/1/umad" \
-			"$NMNT/rxe1/1/umad" "$(cat "$NMNT/rxe1/1/lid")" || fail "$t"
-	done
-}
 
 # is_sm DEVICE: what the system says, and what the second daemon says.
 is_sm() { [ $(($(cat "$MNT/$1/1/cap_mask") & 2)) -ne 0 ]; }
@@ -59,12 +49,6 @@ not_active() { grep -L ACTIVE "$MNT"/fabric/nodes/*/ports/1/state; }
 	reap osm
 }
 
-@test "registration" { umads numbers ids bad_registration flags ioctl overlap release; }
-@test "layouts" { umads old_layout enable_pkey new_layout; }
-@test "writes, TIDs in flight, time-outs" { umads write duplicate timeout; }
-@test "reads, polls, signals" { umads read poll poll_wakes nonblock_later eintr two_readers; }
-@test "killed readers, forks, many opens" { umads killed_reader fork thousand; }
-
 @test "issm: who has it open is the subnet manager, of the system's port too" {
 	not is_sm rxe0
 	spawn holder "$BUILD/tests/issm" hold "$NMNT/rxe0/1/issm"
@@ -86,5 +70,3 @@ not_active() { grep -L ACTIVE "$MNT"/fabric/nodes/*/ports/1/state; }
 	[ "$output" = held ]
 }
 
-@test "RMPP: messages of all sizes" { rmpp sizes megabytes edges; }
-@test "RMPP: readers of all kinds" { rmpp vectors blocked threads processes shared_file; }

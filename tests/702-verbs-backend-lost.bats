@@ -136,6 +136,7 @@ return_system()	# TREE
 	# Nothing is left of the first daemon for teardown to look at.
 	reap nested
 	reap again
+	umount -l "$NMNT"
 	rm -rf --one-file-system "$IBFS_DIR"
 	unset IBFS_PID
 }

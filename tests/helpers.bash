@@ -81,7 +81,8 @@ start_ibfs()
 	[ $# -eq 0 ] || shift
 	IBFS_DIR=$(mktemp -d "${TMPDIR:-/tmp}/ibfs-test.XXXXXX")
 	MNT=$IBFS_DIR/ib
-	export IBFS_DIR MNT
+	SYSTEM_MNT=$MNT
+	export IBFS_DIR MNT SYSTEM_MNT
 	mkdir "$MNT"
 	: >"$IBFS_DIR/spawned"
 	# For the daemon only: what it runs on is not sanitized.
@@ -97,13 +98,18 @@ start_ibfs()
 	[ -z "${IBFS_NESTED:-}" ] || on_nested
 }
 
-# With IBFS_NESTED the tests run on a second daemon's tree, whose devices are this one's.
+# With IBFS_NESTED the tests run on a second daemon's tree, whose devices are this
+# one's: $SYSTEM_MNT is the first one's, which has the fabric. NESTED_CONF is more of
+# the second one's configuration.
 on_nested()
 {
 	load nested
-	start_nested 'backend = "verbs";'
-	export SYSTEM_MNT=$MNT MNT=$NMNT
+	start_nested "backend = \"verbs\"; ${NESTED_CONF:-}"
+	export MNT=$NMNT
 }
+is_soft() { [ -z "${IBFS_NESTED:-}" ]; }
+# What there isn't on the system's devices, in words.
+soft_only() { is_soft || skip "a device of the system: $1"; }
 
 is_mounted() { mountpoint -q "$MNT"; }
 ibfs_ready() { is_gone "$IBFS_PID" || { is_mounted && [ -e "$MNT/version" ]; }; }
@@ -142,7 +148,7 @@ reap_all()
 	! is_gone "$IBFS_PID" || signal=KILL
 	while read -r name pid; do
 		reap "$name" $signal || { kill -KILL "$pid"; ok=1; }
-	done < <(cat "$IBFS_DIR/spawned")
+	done < <(tac "$IBFS_DIR/spawned")	# who came last uses what came first
 	return $ok
 }
 
@@ -154,6 +160,7 @@ stop_ibfs()
 	[ -n "${IBFS_PID:-}" ] || return 0
 	MNT=${SYSTEM_MNT:-$MNT}
 	reap_all || ok=1
+	[ -z "${NMNT:-}" ] || ! mountpoint -q "$NMNT" || umount -l "$NMNT"
 	if is_gone "$IBFS_PID"; then
 		fail "the daemon died during the tests" || ok=1
 	else

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A second daemon, B, with the verbs backend on the first one's (A's) devices. It
-# runs under ibfs-run, so its mount is in a namespace of its own: $NMNT is B's tree as
-# seen from outside, nib runs a program on it. Loaded after helpers.
+# runs under ibfs-run, so its mount is in a namespace of its own: that is mounted at
+# $NMNT for the tests, too; nib runs a program on it. Loaded after helpers.
 
 # Namespaces are entered by root only.
 nested_can()
@@ -23,13 +23,36 @@ start_nested()
 	UBSAN_OPTIONS=log_path=$IBFS_DIR/asan:print_stacktrace=1 \
 		spawn nested ib "$BUILD/ibfs" -f -c "$IBFS_DIR/nested.conf" "$dir"
 	NPID=$(spawned nested)
-	NMNT=/proc/$NPID/root$dir
+	NMNT=$dir
 	export NPID NMNT
 	wait_for -t 60 nested_ready
 	! is_gone "$NPID" || { show_logs; fail "the second daemon ended at its start"; }
+	"$BUILD/tests/mount_from" "$NPID" "$dir" "$dir"
 }
 
-nested_ready() { is_gone "$NPID" || [ -e "$NMNT/version" ]; }
+nested_ready() { is_gone "$NPID" || [ -e "/proc/$NPID/root$NMNT/version" ]; }
 
-# In B's namespace, with B's tree where programs look for devices.
-nib() { nsenter -t "$NPID" -m -- "$BUILD/ibfs-run" -m "$IBFS_DIR/nested" "$@"; }
+nib() { "$BUILD/ibfs-run" -m "$NMNT" "$@"; }
+
+# suite FILE...: whole test files, side by side, on a second daemon's tree. What they
+# skip is told, with the reason.
+suite()
+{
+	local file path out pids=() pid ok=0
+	# bats puts its own parts, of which one is called bats, in front.
+	path=$(tr : '\n' <<<"$PATH" | grep -v libexec/bats | paste -sd :)
+	for file; do
+		env -i PATH="$path" HOME="${HOME:-/}" TMPDIR="${TMPDIR:-/tmp}" IBFS_BUILD="$BUILD" \
+			IBFS_NESTED=1 bats --tap "$TOP/tests/$file.bats" \
+			>"$BATS_TEST_TMPDIR/$file" 2>&1 </dev/null 3>&- &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do wait "$pid" || ok=1; done
+	for file; do
+		out=$BATS_TEST_TMPDIR/$file
+		[ "1..$(grep -c '^ok ' "$out")" = "$(head -1 "$out")" ] || { ok=1; cat "$out" >&2; }
+		sed -n "s/^ok [0-9]* \(.*\) # skip \(.*\)/# not on the system's devices: $file: \1: \2/p" \
+			"$out" >&3
+	done
+	return $ok
+}

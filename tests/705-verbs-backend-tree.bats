@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The suites of the tree, of umad and of programs that use it, whole, on the system's devices. (Of others
+# IBFS_NESTED=1 tests/run build tests/2*.bats does the same.)
+load helpers
+load nested
+
+setup_file() { nested_can || return 0; }
+
+@test "the tree, umad, issm" { suite 100-tree 150-umad 151-umad-rmpp 152-issm; }
+@test "queues, permissions, clients whose pages hang" {
+	suite 101-queues 102-permissions 154-dead-page
+}
+@test "MADs in words, far nodes, infiniband-diags, for Prometheus" {
+	suite 510-peer 107-mad-text 550-mad-words 201-smpquery 203-perfquery 105-node-exporter
+}
