@@ -328,6 +328,40 @@ teardown() { native_teardown; }
 		cat "$BATS_TEST_TMPDIR/err"; false; }
 }
 
+rings() { run python3 "$TOP/tests/rings.py" "$MNT" "$@"; }
+
+@test "each ring, mapped: sends and datagrams, receive requests, an SRQ's, completions" {
+	local ah
+	need_tool python3
+	qp a 0; qp b 1
+	echo connect peer=b >qp/a/ctl
+	put m0 "by rings"
+	rings "recv b 5 m1 100" "send a 6 m0 8" "wc c1" "wc c0"
+	[[ $output != *"No such device"* ]] || skip "no FUSE passthrough here"
+	assert_status 0
+	[ "$output" = $'5 0 8\n6 0 8' ] || [ "$output" = $'5 0 8\n6 0 0' ] || fail "$output"
+	got m1 100 "by rings"
+	# More than the queues hold, and the requests' order.
+	rings "recv b 1 m1 0" "recv b 2 m1 64" "send a 1 m0 8" "send a 2 m0 3" "wc c1" "wc c1"
+	[ "$output" = $'1 0 8\n2 0 3' ] || fail "$output"
+	mkdir srq/s ah/h
+	echo "create pd=p1 wr=4 sge=1" >srq/s/ctl
+	qp u 0 type=ud
+	qp v 1 type=ud srq=s
+	for q in u v; do printf 'init qkey=0x11\nrtr\nrts\n' >qp/$q/ctl; done
+	echo "create pd=p0 lid=$(lid rxe1) port=1" >ah/h/ctl
+	ah=$(sed -n 's/^handle //p' ah/h/status)
+	rings "srq s 9 m1 200" "send u 8 m0 8 $(cat qp/v/qpn) 0x11 $ah" "wc c1"
+	[ "$output" = "9 0 48" ] || fail "$output"
+	got m1 240 "by rings"
+	# What can't be is told by its completion, and is the QP's end.
+	rings "bad a 77"
+	grep -qx "state err" qp/a/status
+	run timeout 10 sh -c 'for i in 1 2 3 4 5; do head -1 cq/c0/wc; done'
+	assert_line "^wr_id=77 status=loc_qp_op_err .* qp=a"
+	rmdir qp/v srq/s
+}
+
 @test "what a killed client had is gone, its peer's request fails" {
 	need_root
 	"$BUILD/tests/verbs_native" "$MNT" hang >"$BATS_TEST_TMPDIR/num" 2>"$BATS_TEST_TMPDIR/err" &

@@ -265,7 +265,7 @@ static void ah_status(struct obj *obj, struct textbuf *out)
 	uint32_t handle;
 
 	obj->ops->query_ah(obj->ah, &attr, &handle);
-	text_printf(out, "port %u\n", attr.port_num);
+	text_printf(out, "handle %u\nport %u\n", handle, attr.port_num);
 	av_print(out, "", &attr);
 }
 
