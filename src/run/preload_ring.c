@@ -186,13 +186,14 @@ static void attach(int fd)
 /* A new descriptor: it has no ring that an older file of its number had. */
 static int opened(int fd, const char *path, int flags)
 {
-	const char *slash = strrchr(path, '/');
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	int saved = errno;
 
+	preload_share_opened(fd, name);
 	if (fd < 0 || fd >= FDS)
 		return fd;
 	forget(&slots[fd]);
-	if (!strncmp(slash ? slash + 1 : path, "umad", 4) && (flags & O_ACCMODE) == O_RDWR &&
+	if (!strncmp(name, "umad", 4) && (flags & O_ACCMODE) == O_RDWR &&
 	    !(flags & O_PATH))
 		attach(fd);
 	errno = saved;
@@ -257,6 +258,7 @@ int close(int fd)
 	if (slot)
 		forget(slot);
 	preload_uverbs_close(fd);
+	preload_share_closed(fd);
 	return next()->close(fd);
 }
 

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libibfs-run.so: pages go from private memory to a file in memory
+ * (memfd_create(2)) that is mapped in their place, and back. What was never
+ * touched stays so: holes of the file, pages that aren't there.
+ */
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "run/preload_share.h"
+
+/*
+ * A mapping that grows by mremap(), as realloc() lets it, finds zeroes behind
+ * what the file has: it ends far behind.
+ */
+#define SLACK		(64ULL << 30)
+
+enum { CHUNK = 512 };		/* pages that are looked at together */
+
+static const uint64_t pagemap_present = 1ULL << 63, pagemap_swapped = 1ULL << 62;
+
+static bool is_zero(const void *page)
+{
+	const uint64_t *word = page;
+
+	for (size_t i = 0; i < SHARE_PAGE / sizeof(*word); i++)
+		if (word[i])
+			return false;
+	return true;
+}
+
+/* --- to the file --- */
+
+static bool write_all(int fd, uint64_t from, uint64_t len, uint64_t off)
+{
+	while (len) {
+		ssize_t n = syscall(SYS_pwrite64, fd, from, len, off);
+
+		if (n <= 0)
+			return false;
+		from += (uint64_t)n;
+		off += (uint64_t)n;
+		len -= (uint64_t)n;
+	}
+	return true;
+}
+
+/*
+ * Has the page anything in it? One that was never touched looks as if it were
+ * swapped out while it is frozen.
+ */
+static bool has_data(uint64_t entry, uint64_t page)
+{
+	return entry & pagemap_present ||
+	       (entry & pagemap_swapped && !is_zero((const void *)(uintptr_t)page));
+}
+
+/* The runs of pages of one chunk. */
+static bool save_chunk(int fd, const uint64_t *entries, uint64_t from, uint64_t pages, uint64_t off)
+{
+	uint64_t run = 0;
+
+	for (uint64_t i = 0; i <= pages; i++) {
+		if (i < pages && has_data(entries[i], from + i * SHARE_PAGE)) {
+			run++;
+			continue;
+		}
+		if (run && !write_all(fd, from + (i - run) * SHARE_PAGE, run * SHARE_PAGE,
+				      off + (i - run) * SHARE_PAGE))
+			return false;
+		run = 0;
+	}
+	return true;
+}
+
+static bool save(int fd, int pagemap, uint64_t start, uint64_t len)
+{
+	uint64_t entries[CHUNK], pages, size;
+
+	for (uint64_t done = 0; done < len; done += pages * SHARE_PAGE) {
+		pages = (len - done) / SHARE_PAGE;
+		if (pages > CHUNK)
+			pages = CHUNK;
+		size = pages * sizeof(entries[0]);
+		if (syscall(SYS_pread64, pagemap, entries, size,
+			    (start + done) / SHARE_PAGE * sizeof(entries[0])) != (ssize_t)size)
+			return false;
+		if (!save_chunk(fd, entries, start + done, pages, done))
+			return false;
+	}
+	return true;
+}
+
+static int new_file(uint64_t len, struct share_file *file)
+{
+	int fd = (int)syscall(SYS_memfd_create, "ibfs-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (syscall(SYS_ftruncate, fd, len + SLACK) ||
+	    syscall(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) ||
+	    syscall(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH)) {
+		syscall(SYS_close, fd);
+		return -1;
+	}
+	file->dev = st.st_dev;
+	file->ino = st.st_ino;
+	return fd;
+}
+
+/* Children that are made behind fork()'s back don't get it. */
+static bool map_file(int fd, uint64_t start, uint64_t len)
+{
+	if (syscall(SYS_mmap, start, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) !=
+	    (long)start)
+		return false;
+	syscall(SYS_madvise, start, len, MADV_DONTFORK);
+	return true;
+}
+
+static bool move_to(int fd, int pagemap, uint64_t start, uint64_t len)
+{
+	struct freeze frozen;
+	bool ok;
+
+	if (!freeze(&frozen, start, len))
+		return false;
+	ok = save(fd, pagemap, start, len) && map_file(fd, start, len);
+	thaw(&frozen);
+	return ok;
+}
+
+bool pages_share(uint64_t start, uint64_t len, struct share_file *file)
+{
+	int pagemap = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	bool ok = false;
+	int fd;
+
+	if (pagemap < 0)
+		return false;
+	fd = new_file(len, file);
+	if (fd >= 0) {
+		ok = move_to(fd, pagemap, start, len);
+		syscall(SYS_close, fd);
+	}
+	syscall(SYS_close, pagemap);
+	return ok;
+}
+
+/* --- to private memory --- */
+
+/* Where something may be swapped out, mincore(2) doesn't tell what there is. */
+static bool has_swap(void)
+{
+	struct sysinfo info;
+
+	return syscall(SYS_sysinfo, &info) || info.totalswap;
+}
+
+static bool load(uint64_t to, uint64_t from, uint64_t len)
+{
+	bool look_at_all = has_swap();
+	uint8_t there[CHUNK];
+	uint64_t pages;
+
+	for (uint64_t done = 0; done < len; done += pages * SHARE_PAGE) {
+		pages = (len - done) / SHARE_PAGE;
+		if (pages > CHUNK)
+			pages = CHUNK;
+		if (syscall(SYS_mincore, from + done, pages * SHARE_PAGE, there))
+			return false;
+		for (uint64_t i = 0; i < pages; i++) {
+			const void *page = (const void *)(uintptr_t)(from + done + i * SHARE_PAGE);
+
+			if ((there[i] & 1 || look_at_all) && !is_zero(page))
+				memcpy((void *)(uintptr_t)(to + done + i * SHARE_PAGE), page,
+				       SHARE_PAGE);
+		}
+	}
+	return true;
+}
+
+static uint64_t new_private(uint64_t len)
+{
+	long at = syscall(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	return at == -1 ? 0 : (uint64_t)at;
+}
+
+static bool fill_copy(const struct map_line *line, uint64_t copy)
+{
+	uint64_t len = line->to - line->from;
+
+	return load(copy, line->from, len) &&
+	       (line->prot == (PROT_READ | PROT_WRITE) ||
+		!syscall(SYS_mprotect, copy, len, line->prot));
+}
+
+uint64_t pages_copy(const struct map_line *line)
+{
+	uint64_t copy = line->prot & PROT_READ ? new_private(line->to - line->from) : 0;
+
+	if (copy && !fill_copy(line, copy)) {
+		syscall(SYS_munmap, copy, line->to - line->from);
+		copy = 0;
+	}
+	return copy;
+}
+
+bool pages_put(uint64_t from, uint64_t to, uint64_t len)
+{
+	return syscall(SYS_mremap, from, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, to) == (long)to;
+}
+
+bool pages_unshare(const struct map_line *line)
+{
+	uint64_t copy, len = line->to - line->from;
+	struct freeze frozen;
+	bool ok = false;
+
+	if (!freeze(&frozen, line->from, len))
+		return false;
+	copy = pages_copy(line);
+	if (copy) {
+		ok = pages_put(copy, line->from, len);
+		if (!ok)
+			syscall(SYS_munmap, copy, len);
+	}
+	thaw(&frozen);
+	return ok;
+}

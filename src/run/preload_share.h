@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Private memory that libibfs-run.so makes shared, so that the daemon can map
+ * what a program registers. What the parts of that tell each other:
+ *
+ *  preload_share_cmd.c	which commands register memory, by write() or ioctl()
+ *  preload_share.c	what is registered and shared now
+ *  preload_pages.c	pages go from private to shared and back
+ *  preload_freeze.c	nobody writes to them meanwhile
+ *  preload_maps.c	/proc/self/maps
+ *  preload_fork.c	a child's own copy
+ *  preload_madvise.c	memory that the program gives up
+ *
+ * All of it by system calls, with memory of its own: programs and libraries put
+ * functions of theirs in place of malloc() and mmap(), which may register memory.
+ */
+#ifndef IBFS_RUN_PRELOAD_SHARE_H
+#define IBFS_RUN_PRELOAD_SHARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#pragma GCC visibility push(hidden)
+
+enum { SHARE_PAGE = 4096 };
+
+/* --- preload_maps.c --- */
+
+/* A line of /proc/self/maps. */
+struct map_line {
+	uint64_t from, to;
+	int prot;			/* PROT_* */
+	bool shared;
+	dev_t dev;			/* of a file; ino 0: none */
+	ino_t ino;
+	bool anonymous;			/* private, of no file, also the heap; no stack, nothing special */
+	bool async_io;			/* rings of aio or io_uring */
+};
+
+struct maps {
+	int fd;
+	size_t at, end;
+	char buf[8192];
+};
+/* False: it can't be read. */
+bool maps_open(struct maps *maps);
+/* The next line; false: that was all. */
+bool maps_next(struct maps *maps, struct map_line *line);
+void maps_close(struct maps *maps);
+
+/* --- preload_freeze.c --- */
+
+/* Pages that no thread writes to: who tries sleeps. Signals are blocked as well. */
+struct freeze {
+	int uffd;			/* -1: there is no other thread */
+	uint64_t start, len;
+	uint64_t signals;		/* that were blocked before */
+};
+/* False: it can't be had without harm, and nothing has changed. */
+bool freeze(struct freeze *frozen, uint64_t start, uint64_t len);
+void thaw(const struct freeze *frozen);
+
+/* --- preload_pages.c --- */
+
+/* The file behind shared pages; nobody keeps a descriptor of it. */
+struct share_file {
+	dev_t dev;
+	ino_t ino;
+};
+/* Private anonymous pages become a file's; false: they stay what they were. */
+bool pages_share(uint64_t start, uint64_t len, struct share_file *file);
+/* A mapping of such a file becomes private; false: it stays what it was. */
+bool pages_unshare(const struct map_line *line);
+/* Private memory with the same contents somewhere else, of the same protection; 0: none. */
+uint64_t pages_copy(const struct map_line *line);
+/* Put private memory from somewhere else in the place of what is at `to`. */
+bool pages_put(uint64_t from, uint64_t to, uint64_t len);
+
+/* --- preload_share.c --- */
+
+/*
+ * A region is about to be registered: share its pages if that can be done. Says
+ * by which number it is known until share_keep() or share_drop(); -1: not at all.
+ */
+int share_range(uint64_t start, uint64_t length, bool on_demand);
+/* It is registered as that handle of that file; what was there before has been replaced. */
+void share_keep(int id, int fd, uint32_t handle);
+/* It isn't registered, or no longer. */
+void share_drop(int id);
+/* Take the region out of the table of handles; -1: there is none. */
+int share_take(int fd, uint32_t handle);
+/* A new file takes the number: what was registered by the one before stays as it is. */
+void share_forget(int fd);
+
+/* Are there shared pages? */
+bool share_any(void);
+/* Is the mapping one of those? The lock is held. */
+bool share_is(const struct map_line *line);
+void share_lock(void);
+void share_unlock(void);
+/* A table of zeroes, or twice of what it was, with as many entries more; NULL: no memory. */
+void *share_grow(void *table, int *max, size_t entry);
+/* In a child, where all is private: none is registered. */
+void share_reset(void);
+
+/* --- preload_fork.c --- */
+
+/* From now on children get copies. The lock isn't held. */
+void share_watch_fork(void);
+
+#pragma GCC visibility pop
+#endif
