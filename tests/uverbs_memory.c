@@ -3,141 +3,25 @@
  * Memory of a process behind memory regions, by libibverbs, with an RC queue
  * pair that talks to itself: uverbs_memory TEST DAEMON_PID. Run by ibfs-run.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <linux/fuse.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "uverbs_end.h"
 
 #define SIZE		(256 * 1024)
 #define HUGE		(2 << 20)
-#define SKIPPED		77
-#define ACCESS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
-			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
 static const char *daemon_pid;
-
-struct end {
-	struct ibv_context *ctx;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-};
-
-static void *must(void *p, const char *what)
-{
-	if (!p || p == MAP_FAILED) {
-		perror(what);
-		exit(1);
-	}
-	return p;
-}
-
-static void connect_self(struct end *end)
-{
-	struct ibv_port_attr port;
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS,
-	};
-
-	ibv_query_port(end->ctx, 1, &port);
-	CHECK(!ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			     IBV_QP_ACCESS_FLAGS));
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .dest_qp_num = end->qp->qp_num,
-		.max_dest_rd_atomic = 4, .min_rnr_timer = 12,
-		.ah_attr = { .dlid = port.lid, .port_num = 1 },
-	};
-	CHECK(!ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			     IBV_QP_MIN_RNR_TIMER));
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTS, .timeout = 21 /* 9 s */, .retry_cnt = 7, .rnr_retry = 7,
-		.max_rd_atomic = 4,
-	};
-	CHECK(!ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
-}
-
-/* After an error. */
-static void connect_again(struct end *end)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
-	struct ibv_wc wc;
-
-	CHECK(!ibv_modify_qp(end->qp, &attr, IBV_QP_STATE));
-	while (ibv_poll_cq(end->cq, 1, &wc) > 0)
-		;
-	connect_self(end);
-}
-
-static void open_end(struct end *end)
-{
-	struct ibv_device **list = must(ibv_get_device_list(NULL), "devices");
-	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 16, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 1 },
-	};
-
-	end->ctx = must(list[0] ? ibv_open_device(list[0]) : NULL, "open");
-	ibv_free_device_list(list);
-	end->pd = must(ibv_alloc_pd(end->ctx), "pd");
-	end->cq = must(ibv_create_cq(end->ctx, 16, NULL, NULL, 0), "cq");
-	init.send_cq = init.recv_cq = end->cq;
-	end->qp = must(ibv_create_qp(end->pd, &init), "qp");
-	connect_self(end);
-}
-
-static void close_end(struct end *end)
-{
-	CHECK(!ibv_destroy_qp(end->qp));
-	CHECK(!ibv_destroy_cq(end->cq));
-	CHECK(!ibv_dealloc_pd(end->pd));
-	CHECK(!ibv_close_device(end->ctx));
-}
-
-/* One request, waited for: its status. */
-static int transfer(struct end *end, enum ibv_wr_opcode opcode, const struct ibv_mr *local,
-		    const struct ibv_mr *remote, size_t off, uint32_t len)
-{
-	struct ibv_sge sge = { (uintptr_t)local->addr + off, len, local->lkey };
-	struct ibv_send_wr *bad, wr = {
-		.sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED,
-	};
-	time_t end_time = time(NULL) + 20;
-	struct ibv_wc wc;
-	int n;
-
-	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		wr.wr.atomic.remote_addr = (uintptr_t)remote->addr + off;
-		wr.wr.atomic.rkey = remote->rkey;
-		wr.wr.atomic.compare_add = 5;
-	} else {
-		wr.wr.rdma.remote_addr = (uintptr_t)remote->addr + off;
-		wr.wr.rdma.rkey = remote->rkey;
-	}
-	if (ibv_post_send(end->qp, &wr, &bad))
-		return -1;
-	while (!(n = ibv_poll_cq(end->cq, 1, &wc)) && time(NULL) < end_time)
-		;
-	return n == 1 ? (int)wc.status : -1;
-}
 
 /* Does the daemon itself map the file? */
 static bool daemon_maps(const struct stat *st)
@@ -154,20 +38,6 @@ static bool daemon_maps(const struct stat *st)
 			found = true;
 	fclose(maps);
 	return found;
-}
-
-static void fill(uint8_t *mem, size_t size, unsigned int seed)
-{
-	for (size_t i = 0; i < size; i++)
-		mem[i] = (uint8_t)((i * 31 + (i >> 8) * 7 + seed) & 0xff);
-}
-
-static bool filled(const uint8_t *mem, size_t size, unsigned int seed)
-{
-	for (size_t i = 0; i < size; i++)
-		if (mem[i] != (uint8_t)((i * 31 + (i >> 8) * 7 + seed) & 0xff))
-			return false;
-	return true;
 }
 
 /* Written to, read from, and worked on, from and to private memory; from an odd address on. */

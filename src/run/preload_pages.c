@@ -164,9 +164,24 @@ static bool has_swap(void)
 	return syscall(SYS_sysinfo, &info) || info.totalswap;
 }
 
+static void load_chunk(uint64_t to, uint64_t from, uint64_t pages, const uint8_t *there, bool all)
+{
+	/* One fault for many pages. */
+	if (!memchr(there, 0, pages)) {
+		syscall(SYS_madvise, from, pages * SHARE_PAGE, MADV_POPULATE_READ);
+		syscall(SYS_madvise, to, pages * SHARE_PAGE, MADV_POPULATE_WRITE);
+	}
+	for (uint64_t i = 0; i < pages; i++) {
+		const void *page = (const void *)(uintptr_t)(from + i * SHARE_PAGE);
+
+		if ((there[i] & 1 || all) && !is_zero(page))
+			memcpy((void *)(uintptr_t)(to + i * SHARE_PAGE), page, SHARE_PAGE);
+	}
+}
+
 static bool load(uint64_t to, uint64_t from, uint64_t len)
 {
-	bool look_at_all = has_swap();
+	bool all = has_swap();
 	uint8_t there[CHUNK];
 	uint64_t pages;
 
@@ -176,13 +191,7 @@ static bool load(uint64_t to, uint64_t from, uint64_t len)
 			pages = CHUNK;
 		if (syscall(SYS_mincore, from + done, pages * SHARE_PAGE, there))
 			return false;
-		for (uint64_t i = 0; i < pages; i++) {
-			const void *page = (const void *)(uintptr_t)(from + done + i * SHARE_PAGE);
-
-			if ((there[i] & 1 || look_at_all) && !is_zero(page))
-				memcpy((void *)(uintptr_t)(to + done + i * SHARE_PAGE), page,
-				       SHARE_PAGE);
-		}
+		load_chunk(to + done, from + done, pages, there, all);
 	}
 	return true;
 }

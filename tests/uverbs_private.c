@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Private memory that libibfs-run.so makes shared while it is registered: what
+ * the program, its threads and its children see of that, namely nothing.
+ * uverbs_private TEST [ROUNDS]. Run by ibfs-run.
+ */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "uverbs_end.h"
+
+#define PAGE	4096
+#define SIZE	(64 * 1024)
+
+/* Chunks that malloc() maps are known; a sanitizer's malloc() is another. */
+#ifdef __SANITIZE_ADDRESS__
+static const bool knows_malloc = false;
+#else
+static const bool knows_malloc = true;
+#endif
+
+static unsigned long rounds;
+
+static uint8_t *map_private(size_t size)
+{
+	return must(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		    "mmap");
+}
+
+static struct ibv_mr *reg(const struct end *end, void *mem, size_t size)
+{
+	return must(ibv_reg_mr(end->pd, mem, size, ACCESS), "reg");
+}
+
+/* Is the address in memory that was made shared? */
+static bool is_shared(const void *mem)
+{
+	FILE *maps = must(fopen("/proc/self/maps", "r"), "maps");
+	uintptr_t from, to, at = (uintptr_t)mem;
+	char line[512];
+	bool shared = false;
+
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx", &from, &to) == 2 && from <= at && at < to)
+			shared = strstr(line, "memfd:ibfs-run");
+	fclose(maps);
+	return shared;
+}
+
+/* May this process hold threads that write? userfaultfd(2), as of Linux 6.4. */
+static bool can_hold(void)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | 1ULL << 13,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	bool can = fd >= 0 && !ioctl(fd, UFFDIO_API, &api);
+
+	if (fd >= 0)
+		close(fd);
+	return can;
+}
+
+static void need_hold(void)
+{
+	if (can_hold())
+		return;
+	puts("threads can't be held");
+	exit(SKIPPED);
+}
+
+/* All of `from`, registered, arrives at the start of `to`. */
+static void write_to(struct end *end, const struct ibv_mr *from, const struct ibv_mr *to)
+{
+	CHECK(transfer(end, IBV_WR_RDMA_WRITE, from, to, 0, (uint32_t)from->length) ==
+	      IBV_WC_SUCCESS);
+}
+
+/* --- shared while it is registered, with what it had --- */
+
+static void use(struct end *end, uint8_t *mem, size_t size, bool shared)
+{
+	uint8_t *own = map_private(size);
+	struct ibv_mr *mr, *ours = reg(end, own, size);
+
+	fill(mem, size, 1);
+	mr = reg(end, mem, size);
+	CHECK(is_shared(mem) == shared && is_shared(mem + size - 1) == shared);
+	CHECK(filled(mem, size, 1));
+	fill(own, size, 2);
+	write_to(end, ours, mr);
+	CHECK(filled(mem, size, 2));
+	CHECK(!ibv_dereg_mr(mr) && !is_shared(mem) && filled(mem, size, 2));
+	CHECK(!ibv_dereg_mr(ours) && !is_shared(own) && filled(own, size, 2));
+	munmap(own, size);
+}
+
+static void test_use(struct end *end)
+{
+	uint8_t *mem = map_private(3 * SIZE), *heap = must(malloc(1 << 20), "malloc");
+	uint8_t *small = must(aligned_alloc(PAGE, 3 * PAGE), "aligned_alloc");
+	uint8_t *before = must(malloc(100), "malloc"), *after = must(malloc(100), "malloc");
+
+	use(end, mem, SIZE, true);
+	use(end, mem + SIZE, SIZE, true);
+	use(end, mem, 3 * SIZE, true);
+	use(end, heap, 1 << 20, knows_malloc);
+	use(end, small, 3 * PAGE, true);
+	/* Pages that are others', too. */
+	use(end, mem + 4, SIZE, false);
+	use(end, before, 100, false);
+	munmap(mem, 3 * SIZE);
+	free(heap);
+	free(small);
+	free(before);
+	free(after);
+}
+
+/* Pages that nobody touched are zeroes, and of a large region only what has something is copied. */
+static void test_sparse(struct end *end)
+{
+	size_t size = 256 << 20;
+	uint8_t *mem = map_private(size), *own = map_private(PAGE);
+	struct ibv_mr *mr, *ours = reg(end, own, PAGE);
+	struct rusage before, after;
+
+	mem[PAGE] = 7;
+	getrusage(RUSAGE_SELF, &before);
+	mr = reg(end, mem, size);
+	CHECK(is_shared(mem));
+	own[5] = 9;
+	write_to(end, ours, mr);
+	CHECK(mem[5] == 9 && mem[PAGE] == 7 && !mem[size - 1] && !mem[size / 2]);
+	CHECK(!ibv_dereg_mr(mr) && !is_shared(mem));
+	CHECK(mem[5] == 9 && mem[PAGE] == 7 && !mem[size - 1] && !mem[size / 2]);
+	getrusage(RUSAGE_SELF, &after);
+	CHECK(after.ru_maxrss - before.ru_maxrss < 64 << 10);
+	CHECK(!ibv_dereg_mr(ours));
+	munmap(mem, size);
+}
+
+/* --- threads that write all the time --- */
+
+struct writer {
+	pthread_t thread;
+	volatile uint64_t *slots;	/* every PAGE */
+	unsigned int num, nr;
+	int pipe;			/* what is written by read(); -1: stores */
+	uint64_t count;
+	atomic_bool *stop;
+};
+
+/* Each goes round the pages; its slot of each page counts the rounds. */
+static void *store(void *arg)
+{
+	struct writer *writer = arg;
+
+	while (!atomic_load(writer->stop)) {
+		writer->count++;
+		for (unsigned int i = 0; i < writer->num; i++) {
+			volatile uint64_t *slot = &writer->slots[i * PAGE / 8 + writer->nr];
+
+			if (*slot != writer->count - 1) {
+				printf("page %u: %lu after %lu\n", i, *slot, writer->count - 1);
+				failed = 1;
+				return NULL;
+			}
+			*slot = writer->count;
+		}
+	}
+	return NULL;
+}
+
+static void *store_by_read(void *arg)
+{
+	struct writer *writer = arg;
+
+	while (!atomic_load(writer->stop)) {
+		writer->count++;
+		for (unsigned int i = 0; i < writer->num; i++) {
+			volatile uint64_t *slot = &writer->slots[i * PAGE / 8 + writer->nr];
+			int ends[2];
+
+			if (*slot != writer->count - 1 || pipe(ends) ||
+			    write(ends[1], &writer->count, 8) != 8 ||
+			    read(ends[0], (void *)slot, 8) != 8) {
+				printf("read: page %u: %lu after %lu (errno %d)\n", i, *slot,
+				       writer->count - 1, errno);
+				failed = 1;
+				return NULL;
+			}
+			close(ends[0]);
+			close(ends[1]);
+		}
+	}
+	return NULL;
+}
+
+static void test_writers(struct end *end)
+{
+	uint8_t *mem = map_private(SIZE);
+	atomic_bool stop = false;
+	struct writer writers[3];
+	unsigned int shared = 0;
+	struct ibv_mr *mr;
+
+	need_hold();
+	for (unsigned int i = 0; i < 3; i++) {
+		writers[i] = (struct writer){
+			.slots = (uint64_t *)mem, .num = SIZE / PAGE, .nr = i, .stop = &stop,
+		};
+		pthread_create(&writers[i].thread, NULL, i ? store : store_by_read, &writers[i]);
+	}
+	for (unsigned long i = 0; i < rounds; i++) {
+		mr = reg(end, mem, SIZE);
+		shared += is_shared(mem);
+		CHECK(!ibv_dereg_mr(mr));
+		CHECK(!is_shared(mem));
+	}
+	atomic_store(&stop, true);
+	for (unsigned int i = 0; i < 3; i++)
+		pthread_join(writers[i].thread, NULL);
+	for (unsigned int i = 0; i < SIZE; i += PAGE)
+		for (unsigned int k = 0; k < 3; k++)
+			CHECK(((uint64_t *)(mem + i))[k] == writers[k].count);
+	CHECK(shared == rounds);
+	munmap(mem, SIZE);
+}
+
+/* --- children --- */
+
+/* Until the parent says so, or dies. */
+static void wait_byte(int fd)
+{
+	char byte;
+
+	if (read(fd, &byte, 1) != 1)
+		_exit(9);
+}
+
+/* What the parent does later isn't seen here, and what is done here isn't seen there. */
+static void child(uint8_t *mem, uint8_t *heap, int from_parent, int to_parent)
+{
+	bool ok = filled(mem, SIZE, 1) && filled(heap, 1 << 20, 2) && !is_shared(mem);
+
+	ok = ok && write(to_parent, "r", 1) == 1;
+	wait_byte(from_parent);
+	ok = ok && filled(mem, SIZE, 1);
+	fill(mem, SIZE, 3);
+	free(heap);
+	heap = calloc(2, 1 << 20);
+	ok = ok && heap && !heap[0] && !heap[(2 << 20) - 1];
+	_exit(ok ? 0 : 1);
+}
+
+static void test_fork(struct end *end)
+{
+	uint8_t *mem = map_private(SIZE), *own = map_private(SIZE), *heap = malloc(1 << 20);
+	struct ibv_mr *mr, *ours = reg(end, own, SIZE), *other = reg(end, heap, 1 << 20);
+	int down[2], up[2], status;
+	pid_t pid;
+
+	fill(mem, SIZE, 1);
+	mr = reg(end, mem, SIZE);
+	fill(heap, 1 << 20, 2);
+	CHECK(is_shared(mem) && is_shared(heap) == knows_malloc);
+	CHECK(!pipe(down) && !pipe(up));
+	pid = fork();
+	if (!pid) {
+		close(down[1]);
+		close(up[0]);
+		child(mem, heap, down[0], up[1]);
+	}
+	close(up[1]);
+	wait_byte(up[0]);
+	fill(own, SIZE, 4);
+	write_to(end, ours, mr);
+	CHECK(filled(mem, SIZE, 4));
+	CHECK(write(down[1], "r", 1) == 1);
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(filled(mem, SIZE, 4) && filled(heap, 1 << 20, 2) && is_shared(mem));
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(ours) && !ibv_dereg_mr(other));
+	free(heap);
+}
+
+struct registrar {
+	pthread_t thread;
+	const struct end *end;
+	uint8_t *mem;			/* SIZE bytes */
+	unsigned int nr;
+	atomic_bool *stop;
+	atomic_int *turns;
+};
+
+static void *register_for_ever(void *arg)
+{
+	struct registrar *registrar = arg;
+
+	while (!atomic_load(registrar->stop))
+		CHECK(!ibv_dereg_mr(reg(registrar->end, registrar->mem, SIZE)));
+	return NULL;
+}
+
+extern char **environ;
+
+/* Children while other threads register. */
+static void test_fork_threads(struct end *end)
+{
+	uint8_t *mem = map_private(SIZE);
+	struct ibv_mr *mr = reg(end, mem, SIZE);
+	char *args[] = { (char *)"true", NULL };
+	struct registrar others[2];
+	atomic_bool stop = false;
+	int status;
+	pid_t pid;
+
+	need_hold();
+	fill(mem, SIZE, 5);
+	for (unsigned int i = 0; i < 2; i++) {
+		others[i] = (struct registrar){
+			.end = end, .mem = map_private(SIZE), .stop = &stop,
+		};
+		pthread_create(&others[i].thread, NULL, register_for_ever, &others[i]);
+	}
+	for (unsigned long i = 0; i < rounds; i++) {
+		pid = fork();
+		if (!pid)
+			_exit(!filled(mem, SIZE, 5));
+		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+		CHECK(!posix_spawnp(&pid, "true", NULL, NULL, args, environ));
+		CHECK(waitpid(pid, &status, 0) == pid && !status);
+	}
+	CHECK(system("exit 3") == 3 << 8);
+	atomic_store(&stop, true);
+	for (unsigned int i = 0; i < 2; i++)
+		pthread_join(others[i].thread, NULL);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+/* --- what programs do with memory --- */
+
+/* What is given up is zeroes when it comes back; and the region keeps the old pages. */
+static void test_give_up(struct end *end)
+{
+	uint8_t *mem = map_private(SIZE), *own = map_private(SIZE);
+	struct ibv_mr *ours = reg(end, own, SIZE), *mr;
+
+	fill(mem, SIZE, 1);
+	mr = reg(end, mem, SIZE);
+	CHECK(!madvise(mem + PAGE, 2 * PAGE, MADV_DONTNEED));
+	CHECK(!mem[PAGE] && !mem[3 * PAGE - 1] && filled(mem, PAGE, 1) && mem[3 * PAGE]);
+	CHECK(!madvise(mem + PAGE, 2 * PAGE, MADV_FREE));
+	fill(own, SIZE, 2);
+	write_to(end, ours, mr);
+	CHECK(!mem[PAGE] && !mem[3 * PAGE - 1] && filled(mem, PAGE, 2));
+	CHECK(!ibv_dereg_mr(mr) && !is_shared(mem) && !is_shared(mem + SIZE - 1));
+	CHECK(!mem[PAGE] && filled(mem, PAGE, 2) && !memcmp(mem + 3 * PAGE, own + 3 * PAGE, PAGE));
+	CHECK(!ibv_dereg_mr(ours));
+}
+
+/* Gone, or something else, before the region ends. */
+static void test_unmap(struct end *end)
+{
+	uint8_t *mem = map_private(2 * SIZE), *own = map_private(SIZE);
+	struct ibv_mr *ours = reg(end, own, SIZE), *a = reg(end, mem, SIZE);
+	struct ibv_mr *b = reg(end, mem + SIZE, SIZE);
+
+	CHECK(!munmap(mem, 2 * SIZE));
+	write_to(end, ours, a);
+	CHECK(mmap(mem, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		   0) == mem);
+	fill(mem, SIZE, 3);
+	write_to(end, ours, a);
+	CHECK(filled(mem, SIZE, 3) && !is_shared(mem));
+	CHECK(!ibv_dereg_mr(a) && !ibv_dereg_mr(b));
+	CHECK(filled(mem, SIZE, 3));
+	a = reg(end, mem, SIZE);
+	CHECK(is_shared(mem) && filled(mem, SIZE, 3));
+	write_to(end, ours, a);
+	CHECK(filled(mem, SIZE, 0) || !memcmp(mem, own, SIZE));
+	CHECK(!ibv_dereg_mr(a) && !ibv_dereg_mr(ours));
+}
+
+/* realloc(): while it is registered, which moves the mapping, and afterwards. */
+static void test_realloc(struct end *end)
+{
+	size_t size = 1 << 20;
+	uint8_t *mem = must(malloc(size), "malloc"), *more;
+	struct ibv_mr *mr;
+
+	fill(mem, size, 1);
+	mr = reg(end, mem, size);
+	CHECK(is_shared(mem) == knows_malloc);
+	more = must(realloc(mem, 8 * size), "realloc");
+	CHECK(filled(more, size, 1));
+	memset(more + size, 5, 7 * size);
+	if (!fork())
+		_exit(!filled(more, size, 1) || more[8 * size - 1] != 5);
+	wait(&(int){ 0 });
+	CHECK(!ibv_dereg_mr(mr));
+	CHECK(filled(more, size, 1) && !is_shared(more) && !is_shared(more + 8 * size - 1));
+	CHECK(more[size] == 5 && more[8 * size - 1] == 5);
+	mem = must(realloc(more, 2 * size), "realloc");
+	CHECK(filled(mem, size, 1) && mem[2 * size - 1] == 5);
+	free(mem);
+}
+
+static void test_protect(struct end *end)
+{
+	uint8_t *mem = map_private(SIZE);
+	struct ibv_mr *mr;
+
+	fill(mem, SIZE, 1);
+	mr = reg(end, mem, SIZE);
+	CHECK(!mprotect(mem + PAGE, PAGE, PROT_READ));
+	CHECK(!mprotect(mem + 3 * PAGE, PAGE, PROT_NONE));
+	if (!fork())
+		_exit(!filled(mem, 3 * PAGE, 1));
+	wait(&(int){ 0 });
+	CHECK(!ibv_dereg_mr(mr));
+	CHECK(!mprotect(mem, SIZE, PROT_READ | PROT_WRITE));
+	CHECK(filled(mem, SIZE, 1) && !is_shared(mem) && !is_shared(mem + PAGE));
+}
+
+/* --- regions that share pages --- */
+
+static void test_overlap(struct end *end)
+{
+	uint8_t *mem = map_private(4 * SIZE), *own = map_private(SIZE);
+	struct ibv_mr *ours = reg(end, own, SIZE), *all, *part, *odd, *edge;
+
+	fill(mem, 4 * SIZE, 1);
+	odd = reg(end, mem + 100, 100);
+	CHECK(!is_shared(mem));
+	part = reg(end, mem, SIZE);
+	CHECK(!is_shared(mem));
+	CHECK(!ibv_dereg_mr(odd) && !ibv_dereg_mr(part));
+	all = reg(end, mem, 2 * SIZE);
+	part = reg(end, mem + PAGE, SIZE);
+	odd = reg(end, mem + 100, 100);
+	edge = reg(end, mem + SIZE, 2 * SIZE);
+	fill(own, SIZE, 2);
+	write_to(end, ours, edge);
+	CHECK(!memcmp(mem + SIZE, own, SIZE));
+	CHECK(!ibv_dereg_mr(all) && is_shared(mem));
+	write_to(end, ours, part);
+	CHECK(!memcmp(mem + PAGE, own, SIZE));
+	CHECK(!ibv_dereg_mr(part));
+	fill(own, SIZE, 3);
+	CHECK(transfer(end, IBV_WR_RDMA_WRITE, ours, odd, 0, 100) == IBV_WC_SUCCESS);
+	CHECK(!memcmp(mem + 100, own, 100));
+	write_to(end, ours, edge);
+	CHECK(!memcmp(mem + SIZE, own, SIZE));
+	CHECK(!ibv_dereg_mr(edge) && !ibv_dereg_mr(odd) && !ibv_dereg_mr(ours));
+	CHECK(!memcmp(mem + SIZE, own, SIZE));
+}
+
+static void test_many(struct end *end)
+{
+	uint8_t *mem = map_private(rounds * 2 * PAGE);
+	struct ibv_mr **mrs = must(calloc(rounds, sizeof(struct ibv_mr *)), "calloc");
+
+	for (unsigned long i = 0; i < rounds; i++) {
+		mem[i * 2 * PAGE] = (uint8_t)i;
+		mrs[i] = reg(end, mem + i * 2 * PAGE, PAGE);
+	}
+	for (unsigned long i = 1; i < rounds; i++) {
+		CHECK(transfer(end, IBV_WR_RDMA_WRITE, mrs[i], mrs[i - 1], 0, 64) ==
+		      IBV_WC_SUCCESS);
+		CHECK(mem[(i - 1) * 2 * PAGE] == (uint8_t)i);
+	}
+	for (unsigned long i = 0; i < rounds; i++)
+		CHECK(!ibv_dereg_mr(mrs[i]));
+	CHECK(!is_shared(mem) && mem[0] == 1);
+	free(mrs);
+}
+
+/* The same pages from several threads. */
+static void *register_same(void *arg)
+{
+	struct registrar *registrar = arg;
+	uint8_t *at = registrar->mem + registrar->nr * PAGE, nr = (uint8_t)registrar->nr;
+
+	while (atomic_fetch_sub(registrar->turns, 1) > 0) {
+		struct ibv_mr *mr = reg(registrar->end, at, SIZE);
+
+		at[SIZE / 2 + nr]++;
+		CHECK(!ibv_dereg_mr(mr));
+		at[SIZE / 2 + nr]--;
+	}
+	CHECK(!at[SIZE / 2 + nr]);
+	return NULL;
+}
+
+static void test_threads(struct end *end)
+{
+	uint8_t *mem = map_private(2 * SIZE);
+	atomic_int turns = (int)rounds;
+	struct registrar threads[4];
+
+	need_hold();
+	for (unsigned int i = 0; i < 4; i++) {
+		threads[i] = (struct registrar){ .end = end, .mem = mem, .nr = i, .turns = &turns };
+		pthread_create(&threads[i].thread, NULL, register_same, &threads[i]);
+	}
+	for (unsigned int i = 0; i < 4; i++)
+		pthread_join(threads[i].thread, NULL);
+	mem[SIZE] = 1;
+	CHECK(!ibv_dereg_mr(reg(end, mem, SIZE)));
+}
+
+/* --- where it is left alone --- */
+
+static void *sleeper(void *arg)
+{
+	wait_byte(*(int *)arg);
+	return NULL;
+}
+
+/* By a user who may not hold other threads: only while there are none. */
+static void test_user(struct end *end)
+{
+	uint8_t *mem = map_private(SIZE);
+	pthread_t thread;
+	int ends[2];
+
+	use(end, mem, SIZE, true);
+	CHECK(!pipe(ends));
+	pthread_create(&thread, NULL, sleeper, &ends[0]);
+	use(end, mem, SIZE, can_hold());
+	CHECK(write(ends[1], "r", 1) == 1);
+	pthread_join(thread, NULL);
+}
+
+static void test_limits(struct end *end)
+{
+	struct rlimit limit, low = { 1 << 20, RLIM_INFINITY };
+	uint8_t *mem = map_private(SIZE), stack[3 * PAGE];
+
+	use(end, (uint8_t *)(((uintptr_t)stack + PAGE) / PAGE * PAGE), PAGE, false);
+	getrlimit(RLIMIT_FSIZE, &limit);
+	CHECK(!setrlimit(RLIMIT_FSIZE, &low));
+	use(end, mem, SIZE, false);
+	CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
+	/* A sanitizer's mlock() does nothing. */
+	if (!syscall(SYS_mlock, mem, PAGE)) {
+		use(end, mem, SIZE, false);
+		CHECK(!syscall(SYS_munlock, mem, PAGE));
+	}
+	use(end, mem, SIZE, true);
+}
+
+/* All descriptors go; the memory stays what it is, and children get theirs. */
+static void test_close_all(struct end *end)
+{
+	static struct end lost;
+	static struct ibv_mr *first;
+	uint8_t *mem = map_private(SIZE);
+	struct ibv_mr *mr, *own;
+	int status;
+
+	first = reg(end, mem, SIZE);
+	fill(mem, SIZE, 1);
+	CHECK(is_shared(mem));
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	CHECK(filled(mem, SIZE, 1));
+	fill(mem, SIZE, 2);
+	if (!fork())
+		_exit(!filled(mem, SIZE, 2) || is_shared(mem));
+	CHECK(wait(&status) > 0 && !status);
+	/* Another context takes the numbers, and what stays shared. */
+	lost = *end;
+	open_end(end);
+	CHECK(lost.ctx != end->ctx && first->context == lost.ctx);
+	mr = reg(end, mem + PAGE, PAGE);
+	own = reg(end, mem + 2 * PAGE, PAGE);
+	write_to(end, own, mr);
+	CHECK(!memcmp(mem + PAGE, mem + 2 * PAGE, PAGE));
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(own));
+	use(end, map_private(SIZE), SIZE, true);
+}
+
+/* How long it takes: nanoseconds, for whoever asks. */
+static void test_time(struct end *end)
+{
+	for (size_t size = PAGE; size <= 16 << 20; size *= 16) {
+		uint8_t *mem = map_private(size);
+		struct timespec a, b;
+
+		memset(mem, 1, size);
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		for (unsigned long i = 0; i < rounds; i++)
+			CHECK(!ibv_dereg_mr(reg(end, mem, size)));
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		printf("%zu bytes: %lu ns\n", size, ((b.tv_sec - a.tv_sec) * 1000000000UL +
+			(unsigned long)b.tv_nsec - (unsigned long)a.tv_nsec) / rounds);
+		munmap(mem, size);
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*fn)(struct end *end);
+} tests[] = {
+	{ "use", test_use }, { "sparse", test_sparse }, { "writers", test_writers },
+	{ "fork", test_fork }, { "fork_threads", test_fork_threads }, { "give_up", test_give_up },
+	{ "unmap", test_unmap }, { "realloc", test_realloc }, { "protect", test_protect },
+	{ "overlap", test_overlap }, { "many", test_many }, { "threads", test_threads },
+	{ "user", test_user }, { "limits", test_limits }, { "close_all", test_close_all },
+	{ "time", test_time },
+};
+
+int main(int argc, char **argv)
+{
+	struct end end;
+
+	rounds = argc > 2 ? strtoul(argv[2], NULL, 0) : 100;
+	for (size_t i = 0; argc > 1 && i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (strcmp(argv[1], tests[i].name))
+			continue;
+		open_end(&end);
+		tests[i].fn(&end);
+		close_end(&end);
+		return failed;
+	}
+	fputs("usage: uverbs_private TEST [ROUNDS]\n", stderr);
+	return 2;
+}
