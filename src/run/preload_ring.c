@@ -186,12 +186,14 @@ static void attach(int fd)
 /* A new descriptor: it has no ring that an older file of its number had. */
 static int opened(int fd, const char *path, int flags)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *slash, *name;
 	int saved = errno;
 
-	preload_share_opened(fd, name);
 	if (fd < 0 || fd >= FDS)
 		return fd;
+	slash = strrchr(path, '/');
+	name = slash ? slash + 1 : path;
+	preload_share_opened(fd, name);
 	forget(&slots[fd]);
 	if (!strncmp(name, "umad", 4) && (flags & O_ACCMODE) == O_RDWR &&
 	    !(flags & O_PATH))
