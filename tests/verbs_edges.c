@@ -93,6 +93,52 @@ static void test_double_rnr(void)
 	pair_close(&a, &b);
 }
 
+/* What a sends now is lost. */
+static void send_lost(unsigned int opcode, unsigned int num)
+{
+	struct fault_conf all = { .drop = 1 }, none = { 0 };
+
+	CHECK(!link_set_faults(side_port(&a)->link, &all));
+	while (num--)
+		CHECK(!side_send(&a, opcode, 0, 8, 0, b.key));
+	turns(10);
+	CHECK(!link_set_faults(side_port(&a)->link, &none));
+}
+
+/* A NAK that arrives twice is one retry, and one is allowed. */
+static void test_double_nak(void)
+{
+	struct fault_conf twice = { .duplicate = 1 }, none = { 0 };
+
+	side_open(&a, "rxe0");
+	side_open(&b, "rxe1");
+	a.attr.retry_cnt = 1;
+	side_qp(&a);
+	side_qp(&b);
+	connect_sides(&a, &b);
+	send_lost(IBFS_WR_RDMA_WRITE, 1);
+	CHECK(!link_set_faults(side_port(&b)->link, &twice));
+	CHECK(!side_send(&a, IBFS_WR_RDMA_WRITE, 0, 8, 0, b.key));
+	for (int i = 0; i < 2; i++)
+		CHECK(expect_wc(&a, IBV_WC_SUCCESS, -1));
+	CHECK(!link_set_faults(side_port(&b)->link, &none));
+	pair_close(&a, &b);
+}
+
+/* Of messages that go again each is acknowledged: the last one may be lost once more. */
+static void test_again_acked(void)
+{
+	uint64_t before;
+
+	pair_open(&a, &b, IBV_QPT_RC);
+	before = side_port(&b)->cnt.xmit_pkts;
+	send_lost(IBFS_WR_RDMA_WRITE, 4);
+	for (int i = 0; i < 4; i++)
+		CHECK(expect_wc(&a, IBV_WC_SUCCESS, -1));
+	CHECK(side_port(&b)->cnt.xmit_pkts - before == 4);
+	pair_close(&a, &b);
+}
+
 /* Four reads of a GiB in packets of 256 bytes have more PSNs than can be told apart. */
 static void test_psn_window(void)
 {
@@ -325,7 +371,8 @@ int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
 		{ "keys", test_keys }, { "idle_timer", test_idle_timer },
-		{ "double_rnr", test_double_rnr }, { "psn_window", test_psn_window },
+		{ "double_rnr", test_double_rnr }, { "double_nak", test_double_nak },
+		{ "again_acked", test_again_acked }, { "psn_window", test_psn_window },
 		{ "read_again", test_read_again }, { "fewer_resources", test_fewer_resources },
 		{ "xrc_cut", test_xrc_cut }, { "remote_csum", test_remote_csum },
 		{ "headers", test_headers }, { 0 },

@@ -122,7 +122,9 @@ static void comp_nak(struct ibfs_qp *qp, uint32_t psn, unsigned int syndrome)
 		req_rnr(qp, psn, rnr_delay[syndrome & 31] * 10e-6);
 	} else if (syndrome == NAK_PSN) {
 		qp_count(qp, STAT_RCVD_SEQ_ERR);
-		req_retry(qp, psn, IBV_WC_RETRY_EXC_ERR);
+		/* Nothing was sent since it began anew there: the same one, doubled on its way. */
+		if (req->psn != psn)
+			req_retry(qp, psn, IBV_WC_RETRY_EXC_ERR);
 	} else {
 		req_fail(qp, nak_status(syndrome));
 	}

@@ -413,14 +413,18 @@ static bool no_credit(const struct requester *req, const struct swqe *wqe, uint3
 	       wqe->wr.opcode == IBFS_WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* May the ACK that this request needs come with a later one's? */
+/*
+ * May the ACK that this request needs come with a later one's? Not when it is
+ * sent again: on a link that loses much, each message must bring the window on.
+ */
 static bool ack_can_wait(struct ibfs_qp *qp)
 {
 	struct requester *req = &qp->req;
 	const struct swqe *next = sq_wqe(req, req->next + 1);
 	const struct wr_info *info;
 
-	if (req->next + 1 == req->tail || req->no_ackreq + 1 >= ACK_EVERY || qp->state != IBV_QPS_RTS)
+	if (req->next + 1 == req->tail || req->no_ackreq + 1 >= ACK_EVERY ||
+	    qp->state != IBV_QPS_RTS || psn_cmp(req->psn, req->max_psn) < 0)
 		return false;
 	if (next->status || next->done || next->wr.send_flags & IBV_SEND_FENCE)
 		return false;
