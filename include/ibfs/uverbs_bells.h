@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define UVERBS_BELLS_SIZE	4096
-#define UVERBS_BELLS_MAGIC	0x316c6c6562736669ULL	/* "ifsbell1" in memory, little endian */
+#define UVERBS_BELLS_MAGIC	0x326c6c6562736669ULL	/* "ifsbell2" in memory, little endian */
 #define UVERBS_BELLS		(UVERBS_BELLS_SIZE - 64)
 
 struct uverbs_bells {

@@ -28,6 +28,7 @@ struct ibfs_ah;
 struct ibfs_xrcd;
 struct ibfs_qp;
 struct memory;
+struct uverbs_arm;
 
 /* Operations, numbered as the kernel's enum ib_wr_opcode. */
 enum ibfs_wr_opcode {
@@ -172,6 +173,11 @@ struct verbs_client {
 	 * says; for who can't find the ring. NULL: told nowhere.
 	 */
 	_Atomic uint8_t *bell;
+	/*
+	 * CQ: where a process leaves its requests for an event (ibfs/uverbs_arms.h),
+	 * beside req_notify_cq(). NULL: nowhere.
+	 */
+	struct uverbs_arm *arm;
 };
 
 struct ibfs_mr_init {

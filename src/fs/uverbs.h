@@ -10,7 +10,7 @@
  *  uverbs_cmd.c	the table of commands
  *  uverbs_ioctl.c uverbs_methods.c uverbs_query.c	RDMA_VERBS_IOCTL, its methods
  *  uverbs_obj.c	handles
- *  uverbs_event.c	completion and asynchronous event files
+ *  uverbs_event.c uverbs_chan.c	completion and asynchronous event files, and rings of the former
  *  uverbs_space.c uverbs_rings.c	the file's memory, where its rings are
  *  uverbs_look.c uverbs_mem.c	memory of processes
  *  uverbs_dev.c uverbs_pd.c uverbs_cq.c uverbs_srq.c uverbs_qp.c uverbs_post.c	commands
@@ -32,6 +32,7 @@
 struct iovec;
 struct uv_attr;
 struct uv_call;
+struct uv_chan;
 struct uv_cmd;
 
 /* --- memory of rings (uverbs_space.c) --- */
@@ -39,6 +40,7 @@ struct uv_cmd;
 struct uv_space {
 	struct ring_space rings;	/* first */
 	struct uverbs_bells *bells;	/* at its start */
+	struct uverbs_arm *arms;	/* the page behind that */
 	uint64_t size;			/* of the file */
 	struct uv_hole *holes;		/* what was freed, by offset */
 	bool keeps;			/* the last completions, for the client to read: nothing is freed */
@@ -47,6 +49,8 @@ struct uv_space *uv_space_new(void);
 void uv_space_free(struct uv_space *space);
 /* Where a QP of this handle tells; NULL: nowhere. */
 _Atomic uint8_t *uv_space_bell(const struct uv_space *space, uint32_t handle);
+/* Where events of a CQ of this handle are asked for; NULL: nowhere. */
+struct uverbs_arm *uv_space_arm(const struct uv_space *space, uint32_t handle);
 
 /* --- memory of processes (uverbs_look.c, uverbs_mem.c) --- */
 
@@ -174,6 +178,7 @@ struct uv_events {
 	bool opened;
 	struct file *file;		/* NULL: not open */
 	struct fs *fs;
+	struct uv_chan *chan;		/* events before those of the queue; NULL: none */
 	struct uv_event *queue;
 	unsigned int count;
 	struct waitq readers;
@@ -184,6 +189,8 @@ struct uv_events *uv_events_find(struct fs *fs, uint64_t id);
 void uv_events_get(struct uv_events *events);
 void uv_events_put(struct uv_events *events);
 void uv_events_add(struct uv_events *events, struct uobj *obj, uint64_t element, uint32_t type);
+/* An event that is the first one: back into the queue, unless there's no memory. */
+void uv_events_unread(struct uv_events *events, struct uobj *obj, uint64_t element);
 /* An object goes: its events with it. */
 void uv_events_drop(struct uv_events *events, const struct uobj *obj);
 /*
@@ -191,6 +198,25 @@ void uv_events_drop(struct uv_events *events, const struct uobj *obj);
  * read what there is.
  */
 void uv_events_close(struct uv_events *events);
+
+/*
+ * --- rings of completion channels (uverbs_chan.c), ibfs/event_ring.h ---
+ * Each function works, and does nothing, on a file without one. What was taken
+ * is counted for the destroyers of its objects whenever one of them is called.
+ */
+
+/* The ioctl: makes the ring. -EBUSY, -ENOMEM, -EIO. */
+ssize_t uv_chan_make(struct uv_events *events, void *out, size_t *out_len);
+/* Put an event, if none waits elsewhere and there is room; else false. */
+bool uv_chan_put(struct uv_events *events, struct uobj *obj, uint64_t element);
+bool uv_chan_take(struct uv_events *events, uint64_t *element);
+bool uv_chan_filled(struct uv_events *events);
+/* The queue changed: move on what has room now, tell the client what hasn't. */
+void uv_chan_refill(struct uv_events *events);
+/* All of it goes back to the queue's head: until a refill nobody takes any. */
+void uv_chan_reclaim(struct uv_events *events);
+/* The client asks the file itself from here on. */
+void uv_chan_end(struct uv_events *events);
 
 /* --- commands (uverbs_run.c) --- */
 

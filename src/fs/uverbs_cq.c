@@ -104,6 +104,8 @@ static int create(struct uv_cmd *cmd, const struct ib_uverbs_ex_create_cq *req,
 		return -ENOMEM;
 	obj->user_handle = req->user_handle;
 	obj->client.comp = cq_comp;
+	/* Without a channel nobody sees its events. */
+	obj->client.arm = channel ? uv_space_arm(cmd->uf->space, obj->handle) : NULL;
 	err = uobj_set_events(obj, cmd);
 	if (!err)
 		err = make(cmd, obj, req->cqe, &attr);
@@ -262,6 +264,7 @@ int uv_destroy_cq(struct uv_cmd *cmd)
 {
 	struct ib_uverbs_destroy_cq_resp resp;
 	struct ib_uverbs_destroy_cq req;
+	struct uv_events *channel;
 	struct uobj *obj;
 	int err;
 
@@ -269,9 +272,15 @@ int uv_destroy_cq(struct uv_cmd *cmd)
 	obj = uobj_get(cmd->uf, req.cq_handle, UOBJ_CQ);
 	if (!obj)
 		return -ENOENT;
+	channel = obj->channel;
+	/* From here on no event is read, so that what is reported was. */
+	if (channel)
+		uv_chan_reclaim(channel);
 	resp = (struct ib_uverbs_destroy_cq_resp){ obj->comp_read, obj->async_read };
 	err = uobj_destroy(obj);
 	if (!err)
 		uv_respond(cmd, &resp, sizeof(resp));
+	else if (channel)
+		uv_chan_refill(channel);
 	return err;
 }

@@ -14,6 +14,8 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include <ibfs/event_ring.h>
+
 #include "fs/rows.h"
 #include "fs/uverbs.h"
 
@@ -80,11 +82,29 @@ static size_t record_size(const struct uv_events *events)
 			       sizeof(struct ib_uverbs_comp_event_desc);
 }
 
-/* The first event, taken: its record, and counted for the object's destroyer. */
-static void take(struct uv_events *events, void *buf)
+static bool have(struct uv_events *events)
 {
-	struct uv_event *event = events->queue;
+	return uv_chan_filled(events) || events->queue;
+}
 
+/*
+ * The first event, taken: its record, and counted for the object's destroyer.
+ * False: somebody else was faster.
+ */
+static bool take(struct uv_events *events, void *buf)
+{
+	struct uv_event *event;
+	uint64_t element;
+
+	if (uv_chan_take(events, &element)) {
+		struct ib_uverbs_comp_event_desc desc = { .cq_handle = element };
+
+		memcpy(buf, &desc, sizeof(desc));
+		return true;
+	}
+	event = events->queue;
+	if (!event)
+		return false;
 	if (events->async) {
 		struct ib_uverbs_async_event_desc desc = {
 			.element = event->element, .event_type = event->type,
@@ -100,6 +120,8 @@ static void take(struct uv_events *events, void *buf)
 		event->obj->comp_read++;
 	}
 	event_free(events, event);
+	uv_chan_refill(events);
+	return true;
 }
 
 static void serve(struct uv_events *events)
@@ -116,8 +138,29 @@ static void serve(struct uv_events *events)
 		take(events, buf);
 		fs_reply(req, (ssize_t)len, buf, len);
 	}
-	if (events->file && (events->queue || events->closed))
+	uv_chan_refill(events);
+	if (events->file && (have(events) || events->closed))
 		fs_wake(events->file);
+}
+
+static struct uv_event *event_new(struct uv_events *events, struct uobj *obj, uint64_t element)
+{
+	struct uv_event *event = calloc(1, sizeof(*event));
+
+	if (!event)
+		return NULL;
+	event->obj = obj;
+	event->element = element;
+	events->count++;
+	return event;
+}
+
+void uv_events_unread(struct uv_events *events, struct uobj *obj, uint64_t element)
+{
+	struct uv_event *event = event_new(events, obj, element);
+
+	if (event)
+		DL_PREPEND(events->queue, event);
 }
 
 void uv_events_add(struct uv_events *events, struct uobj *obj, uint64_t element, uint32_t type)
@@ -127,14 +170,15 @@ void uv_events_add(struct uv_events *events, struct uobj *obj, uint64_t element,
 	/* Nobody can read them: not opened yet is another matter. */
 	if (events->closed || (events->opened && !events->file))
 		return;
-	event = events->count < EVENTS_MAX ? calloc(1, sizeof(*event)) : NULL;
+	if (uv_chan_put(events, obj, element)) {
+		fs_wake(events->file);
+		return;
+	}
+	event = events->count < EVENTS_MAX ? event_new(events, obj, element) : NULL;
 	if (!event)
 		return;
-	event->obj = obj;
-	event->element = element;
 	event->type = type;
 	DL_APPEND(events->queue, event);
-	events->count++;
 	serve(events);
 }
 
@@ -142,11 +186,13 @@ void uv_events_drop(struct uv_events *events, const struct uobj *obj)
 {
 	struct uv_event *event, *tmp;
 
+	uv_chan_reclaim(events);
 	DL_FOREACH_SAFE(events->queue, event, tmp) {
 		if (event->obj != obj)
 			continue;
 		event_free(events, event);
 	}
+	uv_chan_refill(events);
 }
 
 static void let_go(struct uv_events *events)
@@ -160,6 +206,7 @@ static void let_go(struct uv_events *events)
 void uv_events_close(struct uv_events *events)
 {
 	events->closed = true;
+	uv_chan_end(events);
 	events->uf = NULL;
 	waitq_fail(&events->readers, -EIO);
 	if (events->file)
@@ -220,6 +267,7 @@ static void events_release(struct file *file)
 	if (!events)
 		return;
 	waitq_fail(&events->readers, -EINTR);
+	uv_chan_end(events);
 	DL_FOREACH_SAFE(events->queue, event, tmp)
 		event_free(events, event);
 	events->file = NULL;
@@ -233,27 +281,45 @@ static ssize_t events_read(struct file *file, struct fs_req *req, void *buf, siz
 	size_t len = record_size(events);
 
 	(void)off;
-	if (!events->queue) {
-		if (events->closed)
-			return -EIO;
-		if (file->flags & O_NONBLOCK)
-			return -EAGAIN;
-		req->size = size;
-		return waitq_add(&events->readers, req);
+	if (have(events)) {
+		if (size < len)
+			return -EINVAL;
+		if (take(events, buf))
+			return (ssize_t)len;
 	}
-	if (size < len)
-		return -EINVAL;
-	take(events, buf);
-	return (ssize_t)len;
+	if (events->closed)
+		return -EIO;
+	if (file->flags & O_NONBLOCK)
+		return -EAGAIN;
+	uv_chan_refill(events);
+	req->size = size;
+	return waitq_add(&events->readers, req);
 }
 
 static unsigned int events_poll(struct file *file)
 {
-	const struct uv_events *events = file->priv;
+	struct uv_events *events = file->priv;
 
-	if (events->queue)
+	if (have(events))
 		return POLLIN | POLLRDNORM;
 	return events->closed ? POLLERR : 0;
+}
+
+static ssize_t events_ioctl(struct file *file, struct fs_req *req, unsigned int cmd, uint64_t arg,
+			    const void *in, size_t in_len, void *out, size_t out_room,
+			    size_t *out_len)
+{
+	struct uv_events *events = file->priv;
+
+	(void)req;
+	(void)arg;
+	(void)in;
+	(void)in_len;
+	if (cmd != IBFS_EVENT_RING || events->async)
+		return -ENOTTY;
+	if (out_room < _IOC_SIZE(cmd))
+		return -EFAULT;
+	return uv_chan_make(events, out, out_len);
 }
 
 const struct file_ops uv_events_ops = {
@@ -261,6 +327,7 @@ const struct file_ops uv_events_ops = {
 	.release = events_release,
 	.read = events_read,
 	.poll = events_poll,
+	.ioctl = events_ioctl,
 };
 
 int uv_events_getattr(struct ibfs *ibfs, struct path path, struct stat *st)

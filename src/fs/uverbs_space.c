@@ -2,7 +2,7 @@
 /*
  * The memory of an open uverbs file: a memfd that grows as rings are made, and
  * that the client maps through the file. It begins with the page that says
- * which rings need not be rung. What a ring leaves is emptied and
+ * which rings need not be rung, and that where CQs' notices are asked for. What a ring leaves is emptied and
  * given to the next one; it never serves another file, since a client's
  * mappings outlive its descriptors.
  */
@@ -13,11 +13,15 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include <ibfs/uverbs_arms.h>
 #include <ibfs/uverbs_bells.h>
 
 #include "fs/uverbs.h"
 
 #define SPACE_MAX	(4ULL << 30)
+#define PAGES_SIZE	(UVERBS_ARMS_OFFSET + UVERBS_ARMS_SIZE)
+
+_Static_assert(UVERBS_BELLS_SIZE == UVERBS_ARMS_OFFSET, "one behind the other");
 
 struct uv_hole {
 	struct uv_hole *prev, *next;
@@ -89,24 +93,30 @@ static void space_free(struct ring_space *rings, uint64_t off, size_t size)
 		hole_join(space, hole->prev, hole);
 }
 
-static int map_bells(struct uv_space *space)
+static int map_pages(struct uv_space *space)
 {
-	void *page;
+	void *pages;
 
-	if (ftruncate(space->rings.fd, UVERBS_BELLS_SIZE))
+	if (ftruncate(space->rings.fd, PAGES_SIZE))
 		return -1;
-	page = mmap(NULL, UVERBS_BELLS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, space->rings.fd, 0);
-	if (page == MAP_FAILED)
+	pages = mmap(NULL, PAGES_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, space->rings.fd, 0);
+	if (pages == MAP_FAILED)
 		return -1;
-	space->bells = page;
+	space->bells = pages;
 	space->bells->magic = UVERBS_BELLS_MAGIC;
-	space->size = UVERBS_BELLS_SIZE;
+	space->arms = (struct uverbs_arm *)((char *)pages + UVERBS_ARMS_OFFSET);
+	space->size = PAGES_SIZE;
 	return 0;
 }
 
 _Atomic uint8_t *uv_space_bell(const struct uv_space *space, uint32_t handle)
 {
 	return handle < UVERBS_BELLS ? &space->bells->quiet[handle] : NULL;
+}
+
+struct uverbs_arm *uv_space_arm(const struct uv_space *space, uint32_t handle)
+{
+	return handle < UVERBS_ARMS ? &space->arms[handle] : NULL;
 }
 
 struct uv_space *uv_space_new(void)
@@ -119,7 +129,7 @@ struct uv_space *uv_space_new(void)
 	space->rings.free = space_free;
 	space->rings.fd = memfd_create("ibfs-uverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (space->rings.fd >= 0 && !fcntl(space->rings.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) &&
-	    !map_bells(space))
+	    !map_pages(space))
 		return space;
 	uv_space_free(space);
 	return NULL;
@@ -132,7 +142,7 @@ void uv_space_free(struct uv_space *space)
 	DL_FOREACH_SAFE(space->holes, hole, tmp)
 		free(hole);
 	if (space->bells)
-		munmap(space->bells, UVERBS_BELLS_SIZE);
+		munmap(space->bells, PAGES_SIZE);
 	if (space->rings.fd >= 0)
 		close(space->rings.fd);
 	free(space);

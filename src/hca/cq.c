@@ -9,9 +9,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ibfs/uverbs_arms.h>
+
 #include "hca/verbs.h"
 
 #define CQE_SLOT 64
+
+static void arm_count(struct ibfs_cq *cq)
+{
+	if (cq->client && cq->client->arm)
+		atomic_store(&cq->client->arm->state, UVERBS_ARM_HERE | (cq->arm_count++ & 0x7f));
+}
+
+/* A completion begins: what the process wants from here on is too late for it. */
+static void arm_take(struct ibfs_cq *cq)
+{
+	struct uverbs_arm *arm = cq->client ? cq->client->arm : NULL;
+	uint8_t wanted;
+
+	if (!arm)
+		return;
+	arm_count(cq);
+	if (!atomic_load(&arm->wanted))
+		return;
+	wanted = atomic_exchange(&arm->wanted, 0);
+	if (wanted == UVERBS_ARM_NEXT || wanted == UVERBS_ARM_SOLICITED)
+		cq_req_notify(cq, wanted == UVERBS_ARM_SOLICITED, false);
+}
 
 static void cq_fire(struct ibfs_cq *cq)
 {
@@ -50,6 +74,9 @@ int cq_new(struct verbs *verbs, int cqe, struct verbs_client *client, struct ibf
 	err = table_add(&cq->verbs->cqs, cq, &cq->handle);
 	if (err)
 		goto ring;
+	if (client && client->arm)
+		atomic_store(&client->arm->wanted, 0);
+	arm_count(cq);
 	*out = cq;
 	return 0;
 ring:
@@ -69,6 +96,8 @@ int cq_destroy(struct ibfs_cq *cq)
 	if (cq->refs)
 		return -EBUSY;
 	ev_timer_stop(cq->verbs->ibfs->loop, &cq->moder_timer);
+	if (cq->client && cq->client->arm)
+		atomic_store(&cq->client->arm->state, 0);
 	table_del(&cq->verbs->cqs, cq->handle);
 	ring_free(&cq->ring);
 	free(cq);
@@ -174,6 +203,7 @@ int cq_push(struct ibfs_cq *cq, const struct ibfs_wc *wc, bool solicited)
 		cq_overrun(cq);
 		return -EIO;
 	}
+	arm_take(cq);
 	*slot = (struct ib_uverbs_wc){
 		.wr_id = wc->wr_id, .status = wc->status, .opcode = wc->opcode,
 		.vendor_err = wc->vendor_err, .byte_len = wc->byte_len,
@@ -183,6 +213,7 @@ int cq_push(struct ibfs_cq *cq, const struct ibfs_wc *wc, bool solicited)
 	};
 	cq->ring.index++;
 	ring_publish(&cq->ring, true);
+	arm_count(cq);
 
 	if (cq->client && cq->client->arrived)
 		cq->client->arrived(cq->client);

@@ -229,6 +229,7 @@ struct ibfs_cq {
 	int cqe;
 	bool error;
 	enum { CQ_UNARMED, CQ_SOLICITED, CQ_NEXT } armed;
+	uint8_t arm_count;		/* ours of client->arm's, never read back */
 	int ncomp;			/* tell when it holds as many; 0: off */
 	uint16_t moder_count, moder_period;
 	uint32_t moder_pending;		/* completions since the last event */

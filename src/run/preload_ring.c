@@ -195,6 +195,7 @@ static int opened(int fd, const char *path, int flags)
 	name = slash ? slash + 1 : path;
 	preload_share_opened(fd, name);
 	forget(&slots[fd]);
+	preload_event_close(fd);
 	if (!strncmp(name, "umad", 4) && (flags & O_ACCMODE) == O_RDWR &&
 	    !(flags & O_PATH))
 		attach(fd);
@@ -261,6 +262,7 @@ int close(int fd)
 		forget(slot);
 	preload_uverbs_close(fd);
 	preload_share_closed(fd);
+	preload_event_close(fd);
 	return next()->close(fd);
 }
 
@@ -300,7 +302,10 @@ ssize_t read(int fd, void *buf, size_t size)
 	struct slot *slot = slot_of(fd);
 	struct umad_ring *ring;
 	size_t len;
+	ssize_t n;
 
+	if (preload_event_read(fd, buf, size, &n))
+		return n;
 	if (slot && filled(atomic_load(&slot->ring))) {
 		pthread_testcancel();
 		ring = writable(fd, buf, size) ? live_ring(slot, fd) : NULL;

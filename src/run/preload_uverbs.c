@@ -25,9 +25,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ibfs/uverbs_arms.h"
 #include "ibfs/uverbs_bells.h"
 #include "run/preload.h"
 
+#define PAGES_SIZE	(UVERBS_BELLS_SIZE + UVERBS_ARMS_SIZE)
 #define FDS		1024	/* uverbs files with higher descriptors ring always */
 #define RING_EVERY	256	/* in case that the daemon has died since it looked by itself */
 
@@ -70,19 +72,19 @@ bool preload_is_uverbs(int fd)
 	return slash && !strncmp(slash, "/uverbs", 7);
 }
 
-/* By descriptor: the file's page, NULL: not looked for, or &none. */
-static const struct uverbs_bells none;
-static const struct uverbs_bells *_Atomic pages[FDS];
+/* By descriptor: the file's first pages, NULL: not looked for, or &none. */
+static struct uverbs_bells none;
+static struct uverbs_bells *_Atomic pages[FDS];
 static _Atomic uint8_t left_out[FDS];
 
-static const struct uverbs_bells *find_page(int fd)
+static struct uverbs_bells *find_page(int fd)
 {
-	const struct uverbs_bells *page = MAP_FAILED, *before = NULL;
+	struct uverbs_bells *page = MAP_FAILED, *before = NULL;
 
 	if (preload_is_uverbs(fd))
-		page = mmap(NULL, UVERBS_BELLS_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+		page = mmap(NULL, PAGES_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page != MAP_FAILED && page->magic != UVERBS_BELLS_MAGIC) {
-		munmap((void *)page, UVERBS_BELLS_SIZE);
+		munmap(page, PAGES_SIZE);
 		page = MAP_FAILED;
 	}
 	if (page == MAP_FAILED)
@@ -90,18 +92,25 @@ static const struct uverbs_bells *find_page(int fd)
 	if (atomic_compare_exchange_strong(&pages[fd], &before, page))
 		return page;
 	if (page != &none)
-		munmap((void *)page, UVERBS_BELLS_SIZE);
+		munmap(page, PAGES_SIZE);
 	return before;
 }
 
 void preload_uverbs_close(int fd)
 {
-	const struct uverbs_bells *page = NULL;
+	struct uverbs_bells *page = NULL;
 
 	if (fd >= 0 && fd < FDS && pages[fd])
 		page = atomic_exchange(&pages[fd], NULL);
 	if (page && page != &none)
-		munmap((void *)page, UVERBS_BELLS_SIZE);
+		munmap(page, PAGES_SIZE);
+}
+
+static struct uverbs_bells *page_of(int fd)
+{
+	struct uverbs_bells *page = pages[fd];
+
+	return page ? page : find_page(fd);
 }
 
 /* A doorbell that tells the engine nothing, since it looks by itself? */
@@ -120,12 +129,33 @@ static bool need_not_ring(int fd, const void *buf, size_t size)
 	    cmd.post.sge_count || cmd.hdr.in_words * sizeof(uint32_t) != size ||
 	    cmd.post.qp_handle >= UVERBS_BELLS)
 		return false;
-	page = pages[fd];
-	if (!page)
-		page = find_page(fd);
+	page = page_of(fd);
 	/* After what the caller has posted. */
 	atomic_thread_fence(memory_order_seq_cst);
 	return page != &none && page->quiet[cmd.post.qp_handle] && ++left_out[fd] % RING_EVERY;
+}
+
+/* REQ_NOTIFY_CQ, done by memory. errno may change. */
+static bool ask_event(int fd, const struct ib_uverbs_req_notify_cq *req)
+{
+	struct uverbs_bells *page = fd >= 0 && fd < FDS ? page_of(fd) : &none;
+
+	return page != &none && preload_arm((struct uverbs_arm *)((char *)page + UVERBS_ARMS_OFFSET),
+					    req->cq_handle, req->solicited_only);
+}
+
+static bool asked_by_write(int fd, const void *buf, size_t size)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_req_notify_cq req;
+	} cmd;
+
+	if (size != sizeof(cmd))
+		return false;
+	memcpy(&cmd, buf, sizeof(cmd));
+	return cmd.hdr.command == IB_USER_VERBS_CMD_REQ_NOTIFY_CQ &&
+	       cmd.hdr.in_words * sizeof(uint32_t) == size && ask_event(fd, &cmd.req);
 }
 
 static int open_event(uint32_t number)
@@ -145,6 +175,8 @@ static bool install(int uverbs, uint64_t command, uint64_t response)
 	/* A new file, whatever the descriptor was before. */
 	if (command == IB_USER_VERBS_CMD_GET_CONTEXT)
 		preload_uverbs_close(uverbs);
+	else if (fd >= 0)
+		preload_event_opened(fd, uverbs);
 	*answer = (uint32_t)fd;
 	return fd >= 0;
 }
@@ -155,6 +187,29 @@ static struct ib_uverbs_attr *find_attr(struct ib_uverbs_ioctl_hdr *hdr, uint16_
 		if (hdr->attrs[i].attr_id == id)
 			return &hdr->attrs[i];
 	return NULL;
+}
+
+static bool invokes_write(const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	return hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_INVOKE_WRITE;
+}
+
+/* So short a request stands in the attribute itself. */
+static bool asked_by_ioctl(int fd, struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_req_notify_cq req;
+	const struct ib_uverbs_attr *command, *in;
+
+	_Static_assert(sizeof(req) == sizeof(in->data), "it does");
+	if (!invokes_write(hdr))
+		return false;
+	command = find_attr(hdr, UVERBS_ATTR_WRITE_CMD);
+	in = find_attr(hdr, UVERBS_ATTR_CORE_IN);
+	if (!command || command->data != IB_USER_VERBS_CMD_REQ_NOTIFY_CQ || !in ||
+	    in->len != sizeof(req))
+		return false;
+	memcpy(&req, &in->data, sizeof(req));
+	return ask_event(fd, &req);
 }
 
 /* A write() command inside an ioctl. */
@@ -180,7 +235,7 @@ static bool install_attr(int fd, struct ib_uverbs_ioctl_hdr *hdr)
 /* After one that succeeded; false: it has failed after all. */
 static bool after_ioctl(int fd, struct ib_uverbs_ioctl_hdr *hdr)
 {
-	if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_INVOKE_WRITE)
+	if (invokes_write(hdr))
 		return install_invoked(fd, hdr);
 	if (hdr->object_id == UVERBS_OBJECT_ASYNC_EVENT &&
 	    hdr->method_id == UVERBS_METHOD_ASYNC_EVENT_ALLOC)
@@ -196,7 +251,7 @@ ssize_t write(int fd, const void *buf, size_t size)
 	int saved = errno;
 	ssize_t n;
 
-	if (need_not_ring(fd, buf, size)) {
+	if (need_not_ring(fd, buf, size) || asked_by_write(fd, buf, size)) {
 		errno = saved;
 		return (ssize_t)size;
 	}
@@ -232,6 +287,10 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (request == RDMA_VERBS_IOCTL && asked_by_ioctl(fd, arg)) {
+		errno = saved;
+		return 0;
+	}
 	preload_share_ioctl(&share, fd, request, arg);
 	errno = saved;
 	ret = (int)syscall(SYS_ioctl, fd, request, arg);

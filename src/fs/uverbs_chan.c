@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rings of completion channels, ibfs/event_ring.h: the daemon's side. Events are
+ * in the ring or in the channel's queue, and those in the queue are the later
+ * ones. It may touch both, and the memory that it shares with the client, where
+ * nothing is believed but what was checked: whose events are in it stands here.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include <ibfs/event_ring.h>
+
+#include "fs/uverbs.h"
+
+struct uv_chan {
+	struct event_ring *mem;
+	uint64_t off;			/* in the uverbs file's memory */
+	uint64_t tail;
+	uint64_t seen;			/* what is before was taken, and counted */
+	bool dead;
+	struct uobj *whose[EVENT_RING_SLOTS];
+};
+
+static struct event_ring *ring_map(struct uv_space *space, uint64_t *off)
+{
+	void *mem;
+
+	if (space->rings.alloc(&space->rings, EVENT_RING_SIZE, off))
+		return NULL;
+	mem = mmap(NULL, EVENT_RING_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, space->rings.fd,
+		   (off_t)*off);
+	if (mem != MAP_FAILED)
+		return mem;
+	space->rings.free(&space->rings, *off, EVENT_RING_SIZE);
+	return NULL;
+}
+
+ssize_t uv_chan_make(struct uv_events *events, void *out, size_t *out_len)
+{
+	struct event_ring_place answer = { .size = sizeof(struct event_ring) };
+	struct uv_chan *chan;
+
+	if (events->closed)
+		return -EIO;
+	if (events->chan)
+		return -EBUSY;
+	chan = calloc(1, sizeof(*chan));
+	if (!chan)
+		return -ENOMEM;
+	chan->mem = ring_map(events->uf->space, &chan->off);
+	if (!chan->mem) {
+		free(chan);
+		return -ENOMEM;
+	}
+	chan->tail = chan->seen = (uint64_t)events->id << 32;
+	atomic_store(&chan->mem->head, chan->tail);
+	atomic_store(&chan->mem->tail, chan->tail);
+	/* Until the first who asks the file: events may have come before it is mapped. */
+	atomic_store(&chan->mem->more, 1);
+	chan->mem->magic = EVENT_RING_MAGIC;
+	events->chan = chan;
+	answer.offset = chan->off;
+	memcpy(out, &answer, sizeof(answer));
+	*out_len = sizeof(answer);
+	return 0;
+}
+
+/* A daemon's thread that goes on at once, on another processor, is what the reader waits for. */
+static void wake(struct event_ring *mem)
+{
+	if (atomic_load(&mem->waiting) && atomic_exchange(&mem->waiting, 0))
+		syscall(SYS_futex, &mem->waiting, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/*
+ * Count what was taken, for its objects' destroyers; how many are left. A head
+ * that can't be makes it the last time that anybody asks.
+ */
+static unsigned int count(struct uv_chan *chan)
+{
+	uint64_t head = atomic_load(&chan->mem->head);
+
+	if (chan->dead)
+		return 0;
+	if (head - chan->seen > chan->tail - chan->seen) {
+		chan->dead = true;
+		atomic_store(&chan->mem->dead, 1);
+		wake(chan->mem);
+		return 0;
+	}
+	for (; chan->seen != head; chan->seen++)
+		chan->whose[chan->seen % EVENT_RING_SLOTS]->comp_read++;
+	return (unsigned int)(chan->tail - head);
+}
+
+static bool usable(const struct uv_events *events)
+{
+	const struct uv_chan *chan = events->chan;
+
+	return chan && !chan->dead && atomic_load(&chan->mem->mapped);
+}
+
+bool uv_chan_filled(struct uv_events *events)
+{
+	return usable(events) && count(events->chan);
+}
+
+static bool put(struct uv_chan *chan, struct uobj *obj, uint64_t element)
+{
+	if (count(chan) == EVENT_RING_SLOTS || chan->dead)
+		return false;
+	chan->whose[chan->tail % EVENT_RING_SLOTS] = obj;
+	atomic_store(&chan->mem->events[chan->tail % EVENT_RING_SLOTS], element);
+	atomic_store(&chan->mem->tail, ++chan->tail);
+	return true;
+}
+
+bool uv_chan_put(struct uv_events *events, struct uobj *obj, uint64_t element)
+{
+	if (!usable(events) || events->queue || events->readers.head ||
+	    !put(events->chan, obj, element))
+		return false;
+	wake(events->chan->mem);
+	return true;
+}
+
+bool uv_chan_take(struct uv_events *events, uint64_t *element)
+{
+	struct uv_chan *chan = events->chan;
+
+	if (!uv_chan_filled(events) || !event_ring_take(chan->mem, chan->tail, element))
+		return false;
+	count(chan);
+	return true;
+}
+
+void uv_chan_refill(struct uv_events *events)
+{
+	struct uv_event *event;
+
+	if (!usable(events))
+		return;
+	while (!events->readers.head && (event = events->queue) != NULL &&
+	       put(events->chan, event->obj, event->element)) {
+		DL_DELETE(events->queue, event);
+		events->count--;
+		free(event);
+	}
+	atomic_store(&events->chan->mem->more, !!events->queue);
+	if (count(events->chan) || events->queue)
+		wake(events->chan->mem);
+}
+
+/* Moves head over all of it, from wherever it is: what was before is the client's. */
+void uv_chan_reclaim(struct uv_events *events)
+{
+	struct uv_chan *chan = events->chan;
+	unsigned int left = usable(events) ? count(chan) : 0;
+	unsigned long long head = chan ? chan->seen : 0;
+
+	while (left && !atomic_compare_exchange_strong(&chan->mem->head, &head, chan->tail)) {
+		left = count(chan);
+		head = chan->seen;
+	}
+	for (; left; left--) {
+		uint64_t at = head + left - 1;
+
+		uv_events_unread(events, chan->whose[at % EVENT_RING_SLOTS],
+				 atomic_load(&chan->mem->events[at % EVENT_RING_SLOTS]));
+	}
+	if (chan)
+		chan->seen = chan->tail;
+}
+
+void uv_chan_end(struct uv_events *events)
+{
+	struct uv_chan *chan = events->chan;
+	struct uv_space *space;
+
+	if (!chan)
+		return;
+	uv_chan_reclaim(events);
+	atomic_store(&chan->mem->dead, 1);
+	wake(chan->mem);
+	munmap(chan->mem, EVENT_RING_SIZE);
+	/* While the file is open its readers look there; else its place serves the next one. */
+	if (!events->closed) {
+		space = events->uf->space;
+		space->rings.free(&space->rings, chan->off, EVENT_RING_SIZE);
+	}
+	free(chan);
+	events->chan = NULL;
+}
