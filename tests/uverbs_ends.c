@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -178,19 +179,24 @@ static void *wait_completion(void *arg)
 	return NULL;
 }
 
-/* Until the thread waits in read(2), whose number is 0; two seconds where that can't be seen. */
+/*
+ * Until the thread waits in read(2) or futex_waitv(2), where ibfs-run has its
+ * events; two seconds where that can't be seen.
+ */
 static void wait_until_it_reads(const atomic_int *tid)
 {
-	char path[64], call[4] = "";
+	char path[64], call[16] = "";
 	FILE *file;
 
-	for (int i = 0; i < 2000 && strcmp(call, "0 "); i++) {
+	for (int i = 0; i < 2000; i++) {
+		if (!strncmp(call, "0 ", 2) || atoi(call) == SYS_futex_waitv)
+			return;
 		usleep(1000);
 		snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", *tid);
 		file = fopen(path, "r");
 		if (!file)
 			continue;
-		if (!fgets(call, 3, file))
+		if (!fgets(call, sizeof(call), file))
 			call[0] = '\0';
 		fclose(file);
 	}
