@@ -7,11 +7,7 @@
  * so each step here may fail, and then the program runs as without it.
  *
  * It runs inside any program, with threads, signal handlers and vfork(): it
- * allocates and locks nothing. A descriptor that was closed behind its back and
- * has become another file's is told by a mark on the open file (F_SETSIG's
- * number, which means nothing for a umad file). A ring's memory is never
- * unmapped, since another thread could be looking at it, but covered by memory
- * of no content; the next ring of that descriptor takes its place.
+ * allocates and locks nothing. How descriptors have memory: run/preload_slot.h.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,16 +28,12 @@
 #include <ibfs/umad_ring.h>
 
 #include "run/preload.h"
+#include "run/preload_slot.h"
 
-enum { FDS = 1024, MARK_MIN = 33, MARK_MAX = 64, ASK_MS = 5000 };
+enum { ASK_MS = 5000 };
 
-/* By descriptor. */
-static struct slot {
-	struct umad_ring *_Atomic ring;	/* its memory, once it had one */
-	atomic_int mark;		/* 0: it has none now */
-} slots[FDS];
-
-static atomic_uint next_mark;
+static struct preload_slot slots[PRELOAD_FDS];
+static atomic_bool used;		/* any of them, ever */
 
 /* The C library's, under the names that are ours here. */
 static struct calls {
@@ -72,49 +64,40 @@ static const struct calls *next(void)
 
 /* --- rings of descriptors --- */
 
-static void cover(struct umad_ring *ring)
+static void forget(int fd)
 {
-	(void)mmap(ring, sizeof(*ring), PROT_READ | PROT_WRITE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	if (atomic_load_explicit(&slots[fd].mark, memory_order_relaxed))
+		preload_slot_forget(&slots[fd], sizeof(struct umad_ring));
 }
 
-static void forget(struct slot *slot)
+static struct preload_slot *slot_of(int fd)
 {
-	if (atomic_exchange(&slot->mark, 0))
-		cover(atomic_load(&slot->ring));
-}
-
-static struct slot *slot_of(int fd)
-{
-	struct slot *slot = fd >= 0 && fd < FDS ? &slots[fd] : NULL;
+	struct preload_slot *slot = fd >= 0 && fd < PRELOAD_FDS ? &slots[fd] : NULL;
 
 	return slot && atomic_load_explicit(&slot->mark, memory_order_acquire) ? slot : NULL;
 }
 
 /* The descriptor's ring if it has one and still is the file that it was. */
-static struct umad_ring *live_ring(struct slot *slot, int fd)
+static struct umad_ring *live_ring(struct preload_slot *slot, int fd)
 {
-	struct umad_ring *ring = atomic_load(&slot->ring);
-	int saved = errno;
+	struct umad_ring *ring = atomic_load(&slot->mem);
 
-	if (!atomic_load(&ring->dead) &&
-	    syscall(SYS_fcntl, fd, F_GETSIG) == atomic_load(&slot->mark))
-		return ring;
-	errno = saved;
-	forget(slot);
+	if (!atomic_load(&ring->dead))
+		return preload_slot_live(slot, fd, sizeof(*ring));
+	preload_slot_forget(slot, sizeof(*ring));
 	return NULL;
 }
 
 struct umad_ring *preload_ring(int fd)
 {
-	struct slot *slot = slot_of(fd);
+	struct preload_slot *slot = slot_of(fd);
 
-	return slot ? atomic_load(&slot->ring) : NULL;
+	return slot ? atomic_load(&slot->mem) : NULL;
 }
 
 struct umad_ring *preload_ring_live(int fd)
 {
-	struct slot *slot = slot_of(fd);
+	struct preload_slot *slot = slot_of(fd);
 
 	return slot ? live_ring(slot, fd) : NULL;
 }
@@ -149,38 +132,21 @@ static struct umad_ring *map_file(const struct umad_ring_file *file)
 	return NULL;
 }
 
-/* Where the descriptor's last ring was, if it had one: threads may still look there. */
-static struct umad_ring *settle(struct slot *slot, struct umad_ring *ring)
-{
-	struct umad_ring *place = NULL;
-
-	if (atomic_compare_exchange_strong(&slot->ring, &place, ring))
-		return ring;
-	if (mremap(ring, sizeof(*ring), sizeof(*ring), MREMAP_MAYMOVE | MREMAP_FIXED, place) ==
-	    place)
-		return place;
-	cover(place);
-	munmap(ring, sizeof(*ring));
-	return NULL;
-}
-
 static void attach(int fd)
 {
-	struct slot *slot = &slots[fd];
+	struct preload_slot *slot = &slots[fd];
 	struct umad_ring_file file;
 	struct umad_ring *ring;
-	int mark = MARK_MIN + (int)(atomic_fetch_add(&next_mark, 1) % (MARK_MAX - MARK_MIN + 1));
 
-	if (!preload_in_tree(fd) || syscall(SYS_ioctl, fd, IBFS_UMAD_RING, &file) ||
-	    syscall(SYS_fcntl, fd, F_SETSIG, mark))
+	if (!preload_in_tree(fd) || syscall(SYS_ioctl, fd, IBFS_UMAD_RING, &file))
 		return;
 	ring = map_file(&file);
 	if (ring)
-		ring = settle(slot, ring);
+		ring = preload_slot_set(slot, fd, ring, sizeof(*ring));
 	if (!ring)
 		return;
 	atomic_store(&ring->mapped, 1);
-	atomic_store(&slot->mark, mark);
+	atomic_store(&used, true);
 }
 
 /* A new descriptor: it has no ring that an older file of its number had. */
@@ -189,12 +155,12 @@ static int opened(int fd, const char *path, int flags)
 	const char *slash, *name;
 	int saved = errno;
 
-	if (fd < 0 || fd >= FDS)
+	if (fd < 0 || fd >= PRELOAD_FDS)
 		return fd;
 	slash = strrchr(path, '/');
 	name = slash ? slash + 1 : path;
 	preload_share_opened(fd, name);
-	forget(&slots[fd]);
+	forget(fd);
 	preload_event_close(fd);
 	if (!strncmp(name, "umad", 4) && (flags & O_ACCMODE) == O_RDWR &&
 	    !(flags & O_PATH))
@@ -256,10 +222,10 @@ int openat64(int dir, const char *path, int flags, ...)
 
 int close(int fd)
 {
-	struct slot *slot = slot_of(fd);
+	struct preload_slot *slot = slot_of(fd);
 
 	if (slot)
-		forget(slot);
+		forget(fd);
 	preload_uverbs_close(fd);
 	preload_share_closed(fd);
 	preload_event_close(fd);
@@ -299,14 +265,14 @@ static bool writable(int fd, void *buf, size_t size)
 
 ssize_t read(int fd, void *buf, size_t size)
 {
-	struct slot *slot = slot_of(fd);
+	struct preload_slot *slot = slot_of(fd);
 	struct umad_ring *ring;
 	size_t len;
 	ssize_t n;
 
 	if (preload_event_read(fd, buf, size, &n))
 		return n;
-	if (slot && filled(atomic_load(&slot->ring))) {
+	if (slot && filled(atomic_load(&slot->mem))) {
 		pthread_testcancel();
 		ring = writable(fd, buf, size) ? live_ring(slot, fd) : NULL;
 		len = ring ? umad_ring_take(ring, atomic_load(&ring->tail), buf, size) : 0;
@@ -380,13 +346,13 @@ static int wait_for_mad(struct umad_ring *ring, int *ms)
 }
 
 /* One umad file's poll(): the ring's answer, the file's when the ring can't tell. */
-static int ring_poll(struct slot *slot, struct pollfd *pfd, int timeout)
+static int ring_poll(struct preload_slot *slot, struct pollfd *pfd, int timeout)
 {
 	struct umad_ring *ring;
 	int ret;
 
 	for (;;) {
-		ring = atomic_load(&slot->ring);
+		ring = atomic_load(&slot->mem);
 		if (filled(ring) && live_ring(slot, pfd->fd)) {
 			pfd->revents = pfd->events & (POLLIN | POLLRDNORM);
 			return 1;
@@ -434,9 +400,9 @@ static bool is_pollfd(struct pollfd *pfd)
 int preload_poll(struct pollfd *fds, nfds_t n, int timeout) __asm__("poll");
 int preload_poll(struct pollfd *fds, nfds_t n, int timeout)
 {
-	struct slot *slot = NULL;
+	struct preload_slot *slot = NULL;
 
-	if (n == 1 && atomic_load_explicit(&next_mark, memory_order_relaxed) && is_pollfd(fds))
+	if (n == 1 && atomic_load_explicit(&used, memory_order_relaxed) && is_pollfd(fds))
 		slot = slot_of(fds->fd);
 	/* A umad file can always be written: a poll for that too doesn't wait. */
 	if (!slot || !(fds->events & (POLLIN | POLLRDNORM)) ||
