@@ -237,18 +237,15 @@ static void arm_by_command(struct queue *q, bool solicited)
 	CHECK(syscall(SYS_write, q->own->ctx->cmd_fd, &cmd, sizeof(cmd)) == sizeof(cmd));
 }
 
-static int one_event_each(struct queue *q)
+/* Two completions, of which the first one has an event. */
+static void one_event(struct queue *q)
 {
-	int fd = q->own->channel->fd;
-
 	post(q);
 	post(q);
-	while (drain(q) + readable(fd) < 1)
-		;
+	for (int n = 0; n < 2; n += drain(q))
+		sched_yield();
 	CHECK(event(q->own) == q);
-	/* The second one's completion is there before the post's answer. */
-	drain(q);
-	return readable(fd);
+	CHECK(!readable(q->own->channel->fd));
 }
 
 /* By memory, by command, by both: one event. */
@@ -256,16 +253,16 @@ static void ways(struct queue *q)
 {
 	for (int i = 0; i < 50; i++) {
 		arm(q);
-		CHECK(!one_event_each(q));
+		one_event(q);
 		arm_by_command(q, false);
-		CHECK(!one_event_each(q));
+		one_event(q);
 		arm(q);
 		arm_by_command(q, false);
-		CHECK(!one_event_each(q));
+		one_event(q);
 		arm_by_command(q, true);
 		arm(q);
 		arm(q);
-		CHECK(!one_event_each(q));
+		one_event(q);
 	}
 }
 
@@ -357,18 +354,20 @@ static void race(struct queue *q)
 
 /* --- who reads --- */
 
+enum { COMPETE = 2000 };
+
 struct readers {
 	struct own *own;
-	atomic_int events, other;
-	int fd;
+	atomic_int events;
 };
 
 static void *read_events(void *arg)
 {
 	struct readers *readers = arg;
 
-	while (event(readers->own))
-		readers->events++;
+	do {
+		CHECK(event(readers->own));
+	} while (++readers->events <= COMPETE);
 	return NULL;
 }
 
@@ -378,24 +377,24 @@ static void *read_file(void *arg)
 	struct readers *readers = arg;
 	struct ib_uverbs_comp_event_desc desc;
 
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-	while (syscall(SYS_read, readers->fd, &desc, sizeof(desc)) == sizeof(desc)) {
+	do {
+		CHECK(syscall(SYS_read, readers->own->channel->fd, &desc, sizeof(desc)) ==
+		      sizeof(desc));
 		ibv_ack_cq_events((struct ibv_cq *)(uintptr_t)desc.cq_handle, 1);
-		readers->events++;
-		readers->other++;
-	}
+	} while (++readers->events <= COMPETE);
 	return NULL;
 }
 
 /* Two that read as programs do, and one at the file: each event once. */
 static void compete(struct queue *q)
 {
-	struct readers readers = { .own = q->own, .fd = q->own->channel->fd };
+	struct readers readers = { .own = q->own };
 	pthread_t thread[3];
 
 	for (int i = 0; i < 3; i++)
 		CHECK(!pthread_create(&thread[i], NULL, i == 2 ? read_file : read_events, &readers));
-	for (int i = 0; i < 2000; i++) {
+	/* The last three end one of them each. */
+	for (int i = 0; i < COMPETE + 3; i++) {
 		arm(q);
 		post(q);
 		complete(q);
@@ -403,10 +402,9 @@ static void compete(struct queue *q)
 			sched_yield();
 		CHECK(readers.events == i + 1);
 	}
-	for (int i = 0; i < 3; i++) {
-		pthread_cancel(thread[i]);
+	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
-	}
+	CHECK(!readable(q->own->channel->fd));
 }
 
 static void *post_late(void *arg)
@@ -450,7 +448,8 @@ static void on_signal(int number)
 	signals++;
 }
 
-static void *sleep_for_event(void *arg)
+/* One of these is cancelled, which ASan doesn't hear of. */
+__attribute__((no_sanitize("address"))) static void *sleep_for_event(void *arg)
 {
 	struct queue *q = arg;
 	struct ib_uverbs_comp_event_desc desc;
