@@ -57,7 +57,7 @@ finish()
 	cmp "$IBFS_DIR/whole" "$IBFS_DIR/got$2"
 }
 
-link() { echo "$MNT"/fabric/links/*"H-$1:1"*; }
+link() { echo "$SYSTEM_MNT"/fabric/links/*"H-$1:1"*; }
 # All four are in the broadcast group again, in the eyes of the SA.
 all_joined()
 {

@@ -39,7 +39,7 @@ logged() { file_has "$IBFS_DIR/log" "NOTICE: ${NS}1: $1"; }
 flap()	# until the port is active again, which nobody does for it
 {
 	local link state
-	link=$(echo "$MNT"/fabric/links/*H-1:1*)
+	link=$(echo "$SYSTEM_MNT"/fabric/links/*H-1:1*)
 	echo down >"$link/ctl"
 	wait_for file_has "$(ipoib 1)/status" '^state down$'
 	echo up >"$link/ctl"

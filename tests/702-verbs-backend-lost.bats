@@ -72,6 +72,14 @@ teardown() { stop_ibfs; }
 	file_has "$IBFS_DIR/nested.log" "rxe0 can't be \"rxe0\": that name is taken"
 	[ "$(cat "$NMNT/rxe0/node_guid")" = 0000:0000:0000:0077 ]
 	[ "$(cat "$NMNT/rxe1/node_guid")" = "$(cat "$MNT/rxe1/node_guid")" ]
+	# A device that comes later was found by a later scan: it isn't told again.
+	echo "ca extra 1" >"$MNT/fabric/ctl"
+	echo "device extra name=rxe7" >"$MNT/fabric/ctl"
+	wait_for test -e "$NMNT/rxe7"
+	[ "$(grep -c "that name is taken" "$IBFS_DIR/nested.log")" = 1 ]
+	# It takes its place when that is free.
+	echo "undevice rxe0" >"$NMNT/fabric/ctl"
+	wait_for file_is "$NMNT/rxe0/node_guid" "$(cat "$MNT/rxe0/node_guid")"
 }
 
 reads_umad() { [[ $(readlink "/proc/$1/fd/3") = */umad ]]; }

@@ -18,6 +18,7 @@
 #include <ibfs/backend.h>
 #include <ibfs/ipoib.h>
 
+#include "fs/rows.h"
 #include "fs/tree.h"
 #include "fs/ucma.h"
 
@@ -208,7 +209,7 @@ static int bind_any(struct ucma_id *id, const uint8_t *gid)
 	union ibv_gid own;
 
 	DL_FOREACH(ibfs->devices, dev) {
-		if (!dev->ops->verbs || dev->node_type != IBV_NODE_CA)
+		if (!uverbs_has(dev))
 			continue;
 		for (unsigned int port = dev->first_port; port <= dev->num_ports; port++) {
 			if (gid && (dev->ops->query_gid(dev, port, 0, &own) ||

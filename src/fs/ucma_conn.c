@@ -295,7 +295,7 @@ static int listen_device(struct fs *fs, struct ibfs_device *dev, uint64_t servic
 {
 	int err = 0;
 
-	if (!dev->ops->verbs || dev->node_type != IBV_NODE_CA)
+	if (!uverbs_has(dev))
 		return 0;
 	for (unsigned int port = dev->first_port; !err && port <= dev->num_ports; port++)
 		err = listen_port(fs, dev, port, service_id);

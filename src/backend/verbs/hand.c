@@ -17,6 +17,7 @@
 struct call {
 	struct call *prev, *next;
 	void (*fn)(void *arg);
+	void (*undo)(void *arg);	/* when nobody takes the result any more */
 	bool waited;			/* somebody takes the result, and frees it */
 	bool ended;
 	_Alignas(16) uint8_t arg[];
@@ -60,10 +61,15 @@ static void *hand_main(void *arg)
 		call->fn(call->arg);
 		pthread_mutex_lock(&hand->lock);
 		call->ended = true;
-		if (call->waited)
+		if (call->waited) {
 			pthread_cond_signal(&hand->ended);
-		else
-			free(call);
+			continue;
+		}
+		pthread_mutex_unlock(&hand->lock);
+		if (call->undo)
+			call->undo(call->arg);
+		free(call);
+		pthread_mutex_lock(&hand->lock);
 	}
 	pthread_mutex_unlock(&hand->lock);
 	hand_release(hand);
@@ -130,7 +136,8 @@ static bool await(struct hand *hand, struct call *call, unsigned int ms)
 	return false;
 }
 
-int hand_call(struct hand *hand, void (*fn)(void *arg), void *arg, size_t size, unsigned int ms)
+int hand_call(struct hand *hand, void (*fn)(void *arg), void (*undo)(void *arg), void *arg,
+	      size_t size, unsigned int ms)
 {
 	struct call *call = call_new(fn, arg, size);
 	bool ended = false;
@@ -138,6 +145,7 @@ int hand_call(struct hand *hand, void (*fn)(void *arg), void *arg, size_t size, 
 	if (!call)
 		return -ENOMEM;
 	call->waited = true;
+	call->undo = undo;
 	pthread_mutex_lock(&hand->lock);
 	if (hand->stuck) {
 		free(call);

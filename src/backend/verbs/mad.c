@@ -169,6 +169,14 @@ static void register_job(void *arg)
 	close(call->fd);
 }
 
+static void unregister_late(void *arg)
+{
+	const struct reg_call *call = arg;
+
+	if (!call->err)
+		close(call->fd);
+}
+
 static void fill_reg(struct ib_user_mad_reg_req2 *req, const struct mad_reg *reg)
 {
 	*req = (struct ib_user_mad_reg_req2){
@@ -236,11 +244,11 @@ int rdev_mad_register(struct ibfs_device *dev, unsigned int port, const struct m
 	int err;
 
 	if (reg->own_tids)
-		return ibfs_fail(dev->ibfs, EOPNOTSUPP, "%s/%u: the system's umad chooses TIDs itself",
-				 dev->name, port);
+		return ibfs_fail(dev->ibfs, EOPNOTSUPP, "%s/%u: connections of the "
+				 "system's devices are the kernel's to make", dev->name, port);
 	memcpy(call.device, rdev->system, sizeof(call.device));
 	fill_reg(&call.req, reg);
-	err = rdev_call(rdev, register_job, &call, sizeof(call));
+	err = rdev_call_long(rdev, register_job, unregister_late, &call, sizeof(call), 0);
 	if (!err)
 		err = call.err;
 	if (err)
@@ -372,6 +380,14 @@ static void issm_job(void *arg)
 	call->fd = issm_fd_open(call->device, call->port);
 }
 
+static void issm_late(void *arg)
+{
+	const struct issm_call *call = arg;
+
+	if (call->fd >= 0)
+		close(call->fd);
+}
+
 static int issm_open(struct rdev *rdev, unsigned int port)
 {
 	struct issm_call call = { .port = port };
@@ -381,7 +397,7 @@ static int issm_open(struct rdev *rdev, unsigned int port)
 	if (!issm)
 		return -ENOMEM;
 	memcpy(call.device, rdev->system, sizeof(call.device));
-	err = rdev_call(rdev, issm_job, &call, sizeof(call));
+	err = rdev_call_long(rdev, issm_job, issm_late, &call, sizeof(call), 0);
 	if (!err && call.fd < 0)
 		err = ibfs_fail(rdev->dev.ibfs, -call.fd, "%s/%u: the system's issm: %s",
 				rdev->dev.name, port, strerror(-call.fd));

@@ -39,9 +39,10 @@ void rdev_note_lost(struct rdevs *rdevs, unsigned int num)
 	note_send(rdevs, &lost->note);
 }
 
-int rdev_call(struct rdev *rdev, void (*fn)(void *arg), void *arg, size_t size)
+int rdev_call_long(struct rdev *rdev, void (*fn)(void *arg), void (*undo)(void *arg), void *arg,
+		   size_t size, unsigned int ms)
 {
-	int err = hand_call(rdev->hand, fn, arg, size, CALL_MS);
+	int err = hand_call(rdev->hand, fn, undo, arg, size, CALL_MS + ms);
 
 	if (err != -EIO)
 		return err;
@@ -51,6 +52,11 @@ int rdev_call(struct rdev *rdev, void (*fn)(void *arg), void *arg, size_t size)
 	}
 	return ibfs_fail(rdev->dev.ibfs, EIO, "%s: the system's device doesn't answer",
 			 rdev->dev.name);
+}
+
+int rdev_call(struct rdev *rdev, void (*fn)(void *arg), void *arg, size_t size)
+{
+	return rdev_call_long(rdev, fn, NULL, arg, size, 0);
 }
 
 /* --- asynchronous events --- */
@@ -161,7 +167,6 @@ static void async_free(struct watch *watch)
 static int watch_events(struct rdev *rdev)
 {
 	struct async *async;
-
 
 	if (!rdev->ctx)
 		return 0;

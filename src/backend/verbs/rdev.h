@@ -63,8 +63,12 @@ int thread_start(void *(*fn)(void *arg), void *arg);
 
 /* hand.c. fn gets a copy of arg, and what it leaves there is copied back. */
 struct hand *hand_new(struct rdevs *rdevs);
-/* 0 after fn ran; -EIO: it didn't, or has not come back in time: hand_stuck() from now on. */
-int hand_call(struct hand *hand, void (*fn)(void *arg), void *arg, size_t size, unsigned int ms);
+/*
+ * 0 after fn ran; -EIO: it didn't, or has not come back in time: hand_stuck() from
+ * now on. When it comes back later, undo (unless NULL) takes back what fn did.
+ */
+int hand_call(struct hand *hand, void (*fn)(void *arg), void (*undo)(void *arg), void *arg,
+	      size_t size, unsigned int ms);
 /* Don't wait for it. */
 int hand_post(struct hand *hand, void (*fn)(void *arg), const void *arg, size_t size);
 bool hand_stuck(struct hand *hand);
@@ -152,6 +156,9 @@ static inline struct rdev *rdev_of(struct ibfs_device *dev)
 int rdev_add(struct rdevs *rdevs, const char *name, struct found *found);
 /* A call on its hand: -EIO when it is stuck, after which the device goes. */
 int rdev_call(struct rdev *rdev, void (*fn)(void *arg), void *arg, size_t size);
+/* One that may take ms more; what it made when it is too late is taken back by undo, or NULL. */
+int rdev_call_long(struct rdev *rdev, void (*fn)(void *arg), void (*undo)(void *arg), void *arg,
+		   size_t size, unsigned int ms);
 /* From a thread: it doesn't answer any more. */
 void rdev_note_lost(struct rdevs *rdevs, unsigned int num);
 /* A device of this backend by its number, or NULL: it has gone. */

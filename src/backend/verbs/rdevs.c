@@ -17,6 +17,12 @@
 #include "backend/verbs/rdev.h"
 #include "ibfs/conf.h"
 
+/* A device that is there and can't be in the tree: told once, and left alone. */
+struct refused {
+	struct refused *prev, *next;
+	char system[64];
+};
+
 struct rdevs {
 	pthread_mutex_t lock;
 	pthread_cond_t came;		/* a note */
@@ -30,6 +36,7 @@ struct rdevs {
 	struct hand *scanner;
 	bool scanning, scanned;
 	struct rdev *list;
+	struct refused *refused;
 	char why[160];			/* told last: why there is no device */
 };
 
@@ -60,6 +67,7 @@ struct rdevs *rdevs_get(struct rdevs *rdevs)
 
 void rdevs_put(struct rdevs *rdevs)
 {
+	struct refused *refused, *next;
 	struct note *note, *tmp;
 	bool last;
 
@@ -70,6 +78,8 @@ void rdevs_put(struct rdevs *rdevs)
 		return;
 	DL_FOREACH_SAFE(rdevs->notes, note, tmp)
 		free(note);
+	DL_FOREACH_SAFE(rdevs->refused, refused, next)
+		free(refused);
 	pthread_cond_destroy(&rdevs->came);
 	pthread_mutex_destroy(&rdevs->lock);
 	free(rdevs);
@@ -161,6 +171,31 @@ static const char *tree_name(const struct conf *conf, const char *system)
 	return system;
 }
 
+static void refuse(struct rdevs *rdevs, const char *system)
+{
+	struct refused *refused = calloc(1, sizeof(*refused));
+
+	if (!refused)
+		return;
+	snprintf(refused->system, sizeof(refused->system), "%s", system);
+	DL_APPEND(rdevs->refused, refused);
+}
+
+/* Those whose name is free now, or that have gone, are tried when they are seen next. */
+static void forgive(struct rdevs *rdevs, const char *system, bool there)
+{
+	struct refused *refused, *tmp;
+
+	DL_FOREACH_SAFE(rdevs->refused, refused, tmp) {
+		if (strcmp(refused->system, system) != 0)
+			continue;
+		if (there && device_find(rdevs->ibfs, tree_name(rdevs->ibfs->conf, system)))
+			continue;
+		DL_DELETE(rdevs->refused, refused);
+		free(refused);
+	}
+}
+
 static void add_found(struct rdevs *rdevs, struct found *found)
 {
 	char system[sizeof(found->name)];
@@ -175,6 +210,8 @@ static void add_found(struct rdevs *rdevs, struct found *found)
 	else
 		ibfs_log(rdevs->ibfs, "the system's device %s can't be \"%s\": %s", system, name,
 			 err == -EEXIST ? "that name is taken" : strerror(-err));
+	if (err)
+		refuse(rdevs, system);
 }
 
 static void scan_ended(struct note *note)
@@ -189,9 +226,11 @@ static void scan_ended(struct note *note)
 		const struct known *known = &scan->known[i];
 		struct rdev *rdev = rdev_by_system(rdevs, known->name);
 
-		if (rdev && !known->there)
+		if (!rdev)
+			forgive(rdevs, known->name, known->there);
+		else if (!known->there)
 			rdev_lost(rdev);
-		else if (rdev)
+		else
 			memcpy(rdev->dev.node_desc, known->node_desc, sizeof(known->node_desc));
 	}
 	DL_FOREACH_SAFE(scan->found, found, tmp) {
@@ -221,13 +260,15 @@ static int fill_want(struct scan *scan, const struct conf *conf)
 
 static int fill_known(struct scan *scan, const struct rdevs *rdevs)
 {
-	unsigned int count;
+	const struct refused *refused;
+	unsigned int count, others;
 	struct rdev *rdev;
 
 	DL_COUNT(rdevs->list, rdev, count);
-	if (!count)
+	DL_COUNT(rdevs->refused, refused, others);
+	if (!count && !others)
 		return 0;
-	scan->known = calloc(count, sizeof(*scan->known));
+	scan->known = calloc(count + others, sizeof(*scan->known));
 	if (!scan->known)
 		return -ENOMEM;
 	DL_FOREACH(rdevs->list, rdev) {
@@ -236,6 +277,9 @@ static int fill_known(struct scan *scan, const struct rdevs *rdevs)
 		memcpy(known->name, rdev->system, sizeof(known->name));
 		memcpy(known->node_desc, rdev->dev.node_desc, sizeof(known->node_desc));
 	}
+	DL_FOREACH(rdevs->refused, refused)
+		memcpy(scan->known[scan->num_known++].name, refused->system,
+		       sizeof(refused->system));
 	return 0;
 }
 

@@ -30,6 +30,14 @@ static void reg_job(void *arg)
 	call->call.err = call->call.ibv ? 0 : -errno;
 }
 
+static void reg_late(void *arg)
+{
+	const struct mr_call *call = arg;
+
+	if (call->call.ibv)
+		ibv_dereg_mr(call->call.ibv);
+}
+
 /* What can't be registered; the keys of MRs come with the call's end. */
 static int reg_check(const struct rdev *rdev, const struct ibfs_mr_init *init)
 {
@@ -51,6 +59,7 @@ int rmr_reg(struct ibfs_pd *pd, const struct ibfs_mr_init *init, struct ibfs_mr 
 	struct mr_call call = {
 		.pd = rpd->obj.ibv, .length = init->length, .access = init->access,
 		.iova = init->access & IBV_ACCESS_ZERO_BASED ? 0 : init->iova,
+		.call = { .undo = reg_late, .more_ms = init->length >> MS_SHIFT },
 	};
 	int err = reg_check(rdev, init);
 	struct rmr *mr;

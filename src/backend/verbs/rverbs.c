@@ -17,7 +17,7 @@ int rcall(struct rdev *rdev, void (*fn)(void *arg), void *arg, size_t size, cons
 	int err;
 
 	call->ctx = rdev->ctx;
-	err = rdev_call(rdev, fn, arg, size);
+	err = rdev_call_long(rdev, fn, call->undo, arg, size, call->more_ms);
 	if (!err)
 		err = call->err;
 	if (err == -ENOSYS || err == -ENOTSUP)
@@ -61,8 +61,32 @@ struct robj *robj_find(struct rdev *rdev, enum robj_kind kind, const void *ibv)
 struct destroy_call {
 	struct rcall call;		/* first */
 	enum robj_kind kind;
+	struct rdevs *rdevs;		/* with put: a reference */
+	struct put_note *put;
+};
+
+/* Memory that a driver may still reach: it goes when the region has gone. */
+struct put_note {
+	struct note note;		/* first */
 	struct memory *mem;
 };
+
+static void on_put(struct note *note)
+{
+	memory_put(((struct put_note *)note)->mem);
+	free(note);
+}
+
+/* For a call that nobody waits for: the memory is the call's from now on. */
+static void keep_memory(struct destroy_call *call, struct rmr *mr)
+{
+	call->put = calloc(1, sizeof(*call->put));
+	if (!call->put)
+		return;
+	call->put->note.fn = on_put;
+	call->put->mem = memory_get(mr->mem);
+	call->rdevs = rdevs_get(mr->obj.rdev->rdevs);
+}
 
 /* libibverbs gives positive errnos, or -1 and errno. */
 static void destroy_job(void *arg)
@@ -97,6 +121,10 @@ static void destroy_job(void *arg)
 		err = ibv_dealloc_pd(ibv);
 	}
 	call->call.err = err < 0 ? -errno : -err;
+	if (!call->put)
+		return;
+	note_send(call->rdevs, &call->put->note);
+	rdevs_put(call->rdevs);
 }
 
 void robj_free(struct robj *obj)
@@ -119,6 +147,10 @@ int robj_destroy(struct robj *obj)
 	struct destroy_call call = { .call.ibv = obj->ibv, .kind = obj->kind };
 	int err = 0;
 
+	if (obj->kind == ROBJ_MR)
+		call.call.more_ms = ((struct rmr *)obj)->length >> MS_SHIFT;
+	if (obj->rdev->lost && obj->kind == ROBJ_MR)
+		keep_memory(&call, (struct rmr *)obj);
 	if (obj->rdev->lost)
 		hand_post(obj->rdev->hand, destroy_job, &call, sizeof(call));
 	else

@@ -85,7 +85,10 @@ struct rcall {
 	struct ibv_context *ctx;
 	void *ibv;			/* what it is about, or what was made */
 	int err;			/* negative errno */
+	void (*undo)(void *arg);	/* rdev_call_long()'s, and how much longer */
+	unsigned int more_ms;
 };
+enum { MS_SHIFT = 20 };			/* a MiB a ms: memory is pinned faster */
 /* Run fn with a struct of which a struct rcall is the first member: its err, or the device's. */
 int rcall(struct rdev *rdev, void (*fn)(void *arg), void *call, size_t size, const char *what);
 /* calloc, and into the device's list once made; size of the whole object. */
