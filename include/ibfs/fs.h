@@ -207,6 +207,7 @@ struct job {
 };
 enum { OFFLOAD_THREADS = 64, OFFLOAD_WAITING = 4096 };
 int offload(struct job *job);
+/* Afterwards a job that hasn't begun never runs; one that has goes on, alone. */
 void offload_disown(struct job *job);
 /* The daemon ends: jobs end by disowned(), except one that is stuck. */
 void offload_exit(struct ibfs *ibfs);

@@ -202,6 +202,15 @@ static struct job *await_job(struct worker *worker)
 	return job;
 }
 
+static void run(const struct offload *pool, struct priority *priority, struct job *job)
+{
+	/* As urgent as what waits for it. */
+	if (pool->priority && pool->priority->realtime)
+		priority_urge(priority);
+	job->run(job);
+	priority_check(priority);
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *worker = arg;
@@ -214,13 +223,11 @@ static void *worker_main(void *arg)
 	priority_init(&priority, pool->priority);
 	pthread_mutex_lock(&pool->lock);
 	while ((job = await_job(worker))) {
-		pthread_mutex_unlock(&pool->lock);
-		/* As urgent as what waits for it. */
-		if (pool->priority && pool->priority->realtime)
-			priority_urge(&priority);
-		job->run(job);
-		priority_check(&priority);
-		pthread_mutex_lock(&pool->lock);
+		if (!job->orphan) {
+			pthread_mutex_unlock(&pool->lock);
+			run(pool, &priority, job);
+			pthread_mutex_lock(&pool->lock);
+		}
 		DL_APPEND(pool->ended, job);
 		if (!pool->exiting)
 			ev_async_send(pool->loop, &pool->async);
@@ -355,9 +362,16 @@ int offload(struct job *job)
 	return ret;
 }
 
+/* Whoever takes it from a list does so under the lock, too, and sees that nobody wants it. */
 void offload_disown(struct job *job)
 {
+	struct offload *pool = job->ibfs->offload;
+
+	if (pool)
+		pthread_mutex_lock(&pool->lock);
 	job->orphan = true;
+	if (pool)
+		pthread_mutex_unlock(&pool->lock);
 }
 
 static void drop_users(struct offload *pool)
