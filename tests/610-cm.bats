@@ -21,4 +21,9 @@ cm() { "$BUILD/tests/cm" "$1"; }
 @test "cm: a lost DREQ is sent again" { cm lost_dreq; }
 @test "cm: a device that goes" { cm gone; }
 @test "cm: requests that can't be are refused, with the reason" { cm bad_requests; }
+@test "cm: a datagram service is asked for, and answers" { cm sidr; }
+@test "cm: a datagram service that isn't there, or refuses" { cm sidr_refused; }
+@test "cm: a lost question for a datagram service is asked again" { cm sidr_lost; }
+@test "cm: a datagram service that doesn't answer" { cm sidr_unreachable; }
+@test "cm: a datagram service's device that goes" { cm sidr_gone; }
 @test "cm: nonsense breaks nothing" { cm nonsense; }

@@ -14,6 +14,8 @@ struct end {
 	uint16_t reason;
 	struct cm_req req;
 	struct cm_rep rep;
+	struct cm_sidr_req asked;
+	struct cm_sidr_rep told;
 	uint8_t private_data[CM_RTU_PRIVATE];
 	bool refuse, silent, free_it;	/* a request; whatever comes; at the next event */
 	bool lose;			/* its answer */
@@ -45,6 +47,16 @@ static void answer_req(struct end *end)
 	CHECK(!cm_send_rep(end->id, &rep));
 }
 
+static void answer_question(const struct end *end)
+{
+	const struct cm_sidr_rep rep = {
+		.status = CM_SIDR_SUCCESS, .qpn = 0x333, .qkey = 0x11223344,
+		.private_data = "answer", .private_len = 7,
+	};
+
+	CHECK(!cm_send_sidr_rep(end->id, &rep));
+}
+
 static int told(struct cm_id *id, const struct cm_event *event)
 {
 	struct end *end = cm_id_owner(id);
@@ -55,8 +67,13 @@ static int told(struct cm_id *id, const struct cm_event *event)
 		memcpy(end->private_data, event->private_data,
 		       event->private_len < sizeof(end->private_data) ? event->private_len :
 		       sizeof(end->private_data));
-	if (event->type == CM_EV_REQ) {
+	if (event->sidr_rep)
+		end->told = *event->sidr_rep;
+	if (event->sidr_req)
+		end->asked = *event->sidr_req;
+	if (event->req)
 		end->req = *event->req;
+	if (event->id) {
 		if (end->refuse)
 			return -ECONNREFUSED;
 		end->id = event->id;
@@ -73,6 +90,8 @@ static int told(struct cm_id *id, const struct cm_event *event)
 		return 0;
 	if (event->type == CM_EV_REQ)
 		answer_req(end);
+	if (event->type == CM_EV_SIDR_REQ)
+		answer_question(end);
 	if (event->type == CM_EV_REP) {
 		if (end->lose)
 			lose(1);
@@ -441,6 +460,115 @@ static void test_bad_requests(void)
 	close_ends(&a, &b);
 }
 
+/* --- datagram services --- */
+
+static struct cm_sidr_req question(void)
+{
+	return (struct cm_sidr_req){
+		.service_id = SERVICE, .path = request().path, .timeout = 18, .max_retries = 3,
+		.private_data = "question", .private_len = 9,
+	};
+}
+
+static void ask_ends(struct end *a, struct end *b)
+{
+	const struct cm_sidr_req req = question();
+
+	open_ends(a, b);
+	CHECK(!cm_send_sidr_req(a->id, &req));
+	CHECK(cm_send_sidr_req(a->id, &req) == -EINVAL && cm_id_state(a->id) == CM_SIDR_REQ_SENT);
+}
+
+static void test_sidr(void)
+{
+	struct end a = { 0 }, b = { 0 };
+	struct cm_sidr_req req = question();
+
+	ask_ends(&a, &b);
+	CHECK(wait_for(&a.count[CM_EV_SIDR_REP], 1, 1));
+	CHECK(b.count[CM_EV_SIDR_REQ] == 1 && !strcmp((char *)b.private_data, "question"));
+	CHECK(b.asked.service_id == SERVICE && b.asked.path.pkey == 0xffff);
+	CHECK(!a.told.status && a.told.qpn == 0x333 && a.told.qkey == 0x11223344);
+	CHECK(!strcmp((char *)a.private_data, "answer") && both(&a, &b, CM_IDLE));
+	/* Once only; and neither is a connection. */
+	CHECK(cm_send_sidr_rep(b.id, &(struct cm_sidr_rep){ 0 }) == -EINVAL);
+	CHECK(cm_send_dreq(a.id, NULL, 0) == -EINVAL);
+	req.service_id++;
+	CHECK(!cm_send_sidr_req(a.id, &req) && wait_for(&a.count[CM_EV_SIDR_REP], 2, 1));
+	CHECK(a.told.status == CM_SIDR_UNSUPPORTED && b.count[CM_EV_SIDR_REQ] == 1);
+	close_ends(&a, &b);
+}
+
+static void test_sidr_refused(void)
+{
+	struct end a = { 0 }, b = { .refuse = true };
+	struct cm_sidr_req req;
+
+	ask_ends(&a, &b);
+	CHECK(wait_for(&a.count[CM_EV_SIDR_REP], 1, 1) && a.told.status == CM_SIDR_REJECT);
+	/* Who was asked goes without an answer. */
+	b.refuse = false;
+	b.free_it = true;
+	req = question();
+	CHECK(!cm_send_sidr_req(a.id, &req) && wait_for(&a.count[CM_EV_SIDR_REP], 2, 1));
+	CHECK(a.told.status == CM_SIDR_REJECT && b.count[CM_EV_SIDR_REQ] == 2);
+	/* What can't be asked. */
+	req.private_len = CM_SIDR_REQ_PRIVATE + 1;
+	CHECK(cm_send_sidr_req(a.id, &req) == -EINVAL);
+	req = question();
+	req.path.pkey = 0x1234;
+	CHECK(cm_send_sidr_req(a.id, &req) == -EINVAL);
+	close_ends(&a, &b);
+}
+
+/* A lost question is asked again; one that waits for its answer is told once. */
+static void test_sidr_lost(void)
+{
+	const struct cm_sidr_rep late = { .status = CM_SIDR_NO_QP };
+	struct end a = { 0 }, b = { .silent = true };
+
+	lose(1);
+	ask_ends(&a, &b);
+	pass(0.5);
+	CHECK(!b.count[CM_EV_SIDR_REQ]);
+	lose(0);
+	CHECK(wait_for(&b.count[CM_EV_SIDR_REQ], 1, 5));
+	pass(2.5);
+	CHECK(b.count[CM_EV_SIDR_REQ] == 1 && !a.count[CM_EV_SIDR_REP]);
+	CHECK(!cm_send_sidr_rep(b.id, &late) && wait_for(&a.count[CM_EV_SIDR_REP], 1, 1));
+	CHECK(a.told.status == CM_SIDR_NO_QP);
+	close_ends(&a, &b);
+}
+
+static void test_sidr_unreachable(void)
+{
+	struct end a = { 0 }, b = { .silent = true };
+
+	ask_ends(&a, &b);
+	CHECK(wait_for(&a.count[CM_EV_UNREACHABLE], 1, 20) && cm_id_state(a.id) == CM_IDLE);
+	CHECK(b.count[CM_EV_SIDR_REQ] == 1);
+	/* An answer that comes too late is nobody's. */
+	CHECK(!cm_send_sidr_rep(b.id, &(struct cm_sidr_rep){ 0 }));
+	pass(1);
+	CHECK(!a.count[CM_EV_SIDR_REP]);
+	close_ends(&a, &b);
+}
+
+static void test_sidr_gone(void)
+{
+	struct end a = { 0 }, b = { .silent = true };
+
+	ask_ends(&a, &b);
+	CHECK(wait_for(&b.count[CM_EV_SIDR_REQ], 1, 1));
+	device("rxe1")->ops->remove(device("rxe1"));
+	CHECK(b.count[CM_EV_GONE] == 2 && cm_id_state(b.id) == CM_IDLE);
+	cm_id_free(b.id);
+	cm_id_free(listener);
+	b.id = listener = NULL;
+	CHECK(wait_for(&a.count[CM_EV_UNREACHABLE], 1, 20));
+	close_ends(&a, &b);
+}
+
 static void send_nonsense(struct client *client, struct drand48_data *seed)
 {
 	struct mad_addr to = addr_of("rxe1", 1);
@@ -467,6 +595,8 @@ static void send_nonsense(struct client *client, struct drand48_data *seed)
 		msg.req.pkey = 0xffff;
 		msg.req.mtu_rnr = 4 << 4;
 	}
+	if (msg.hdr.attr_id == htobe16(UMAD_CM_ATTR_SIDR_REQ) && word & 64)
+		msg.sidr_req.service_id = htobe64(SERVICE);
 	client_send(client, &to, &msg, sizeof(msg), 0, 0);
 }
 
@@ -510,6 +640,11 @@ static const struct test tests[] = {
 	{ "lost_dreq", test_lost_dreq },
 	{ "gone", test_gone },
 	{ "bad_requests", test_bad_requests },
+	{ "sidr", test_sidr },
+	{ "sidr_refused", test_sidr_refused },
+	{ "sidr_lost", test_sidr_lost },
+	{ "sidr_unreachable", test_sidr_unreachable },
+	{ "sidr_gone", test_sidr_gone },
 	{ "nonsense", test_nonsense },
 	{ 0 },
 };

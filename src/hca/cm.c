@@ -50,11 +50,14 @@ void cm_disarm(struct cm_id *id)
 
 static void forget_remote(struct cm_id *id)
 {
+	struct cm_id **by_remote = id->sidr ? &id->port->by_sidr : &id->port->by_remote;
+
 	if (id->remote.num)
-		HASH_DELETE(hh_remote, id->port->by_remote, id);
+		HASH_DELETE(hh_remote, *by_remote, id);
 	if (id->remote_qp.num)
 		HASH_DELETE(hh_qp, id->port->by_qp, id);
 	id->remote.num = id->remote_qp.num = 0;
+	id->sidr = false;
 }
 
 void cm_learn_remote(struct cm_id *id, uint64_t guid, uint32_t remote_id, uint32_t qpn)
@@ -212,6 +215,7 @@ enum cm_state cm_id_state(const struct cm_id *id)
 /* Say to the other end that it is over. */
 static void part(struct cm_id *id)
 {
+	static const struct cm_sidr_rep reject = { .status = CM_SIDR_REJECT };
 	__be64 guid = htobe64(cm_port_guid(id->port));
 
 	switch (id->state) {
@@ -228,6 +232,9 @@ static void part(struct cm_id *id)
 		break;
 	case CM_DREQ_RCVD:
 		cm_send_drep(id, NULL, 0);
+		break;
+	case CM_SIDR_REQ_RCVD:
+		cm_send_sidr_rep(id, &reject);
 		break;
 	default:
 		break;

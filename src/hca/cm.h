@@ -94,6 +94,26 @@ struct cm_dreq_msg {
 	uint8_t private_data[CM_DREQ_PRIVATE];
 };
 
+struct cm_sidr_req_msg {
+	struct umad_hdr hdr;
+	__be32 request_id;
+	__be16 pkey, reserved;
+	__be64 service_id;
+	uint8_t private_data[CM_SIDR_REQ_PRIVATE];
+};
+
+struct cm_sidr_rep_msg {
+	struct umad_hdr hdr;
+	__be32 request_id;
+	uint8_t status, info_len;
+	__be16 reserved;
+	__be32 qpn;			/* the upper 24 bits */
+	__be64 service_id;
+	__be32 qkey;
+	uint8_t info[CM_ARI];
+	uint8_t private_data[CM_SIDR_REP_PRIVATE];
+} __attribute__((packed, aligned(4)));
+
 union cm_msg {
 	struct umad_hdr hdr;
 	struct cm_req_msg req;
@@ -102,11 +122,14 @@ union cm_msg {
 	struct cm_rep_msg rep;
 	struct cm_rtu_msg rtu;
 	struct cm_dreq_msg dreq;
+	struct cm_sidr_req_msg sidr_req;
+	struct cm_sidr_rep_msg sidr_rep;
 	uint8_t raw[CM_MAD];
 };
 _Static_assert(sizeof(union cm_msg) == CM_MAD && sizeof(struct cm_req_msg) == CM_MAD &&
 	       sizeof(struct cm_mra_msg) == CM_MAD && sizeof(struct cm_rej_msg) == CM_MAD &&
-	       sizeof(struct cm_rep_msg) == CM_MAD && sizeof(struct cm_dreq_msg) == CM_MAD,
+	       sizeof(struct cm_rep_msg) == CM_MAD && sizeof(struct cm_dreq_msg) == CM_MAD &&
+	       sizeof(struct cm_sidr_req_msg) == CM_MAD && sizeof(struct cm_sidr_rep_msg) == CM_MAD,
 	       "each message is a MAD");
 
 /* MessageMRAed and MessageREJected */
@@ -144,6 +167,7 @@ struct cm_id {
 	uint64_t tid;			/* of REQ to RTU */
 	struct mad_addr addr;		/* the other CM */
 	bool mra_sent;
+	bool sidr;			/* remote: who asked, and the number of its request */
 
 	struct cm_path path;
 	unsigned int pkey_index, gid_index;
@@ -173,6 +197,7 @@ struct cm_port {
 	struct mad_agent *agent;
 	struct cm_id *ids;
 	struct cm_id *by_local, *by_remote, *by_qp, *by_service;
+	struct cm_id *by_sidr;		/* requests that wait for their answer, by hh_remote */
 	struct cm_mad *waiting;		/* arrived, to be looked at by the task */
 	unsigned int num_waiting;
 	struct task task;
@@ -210,10 +235,12 @@ void cm_resend(struct cm_id *id);
 void cm_refuse(struct cm_port *port, const struct cm_mad *in, unsigned int message,
 	       enum cm_reason reason);
 void cm_drep_nobody(struct cm_port *port, const struct cm_mad *in);
+void cm_refuse_sidr(struct cm_port *port, const struct cm_mad *in, enum cm_sidr_status status);
 
 /* cm_recv.c, cm_req.c */
 void cm_handle(struct cm_port *port, const struct cm_mad *in);
 void cm_handle_req(struct cm_port *port, const struct cm_mad *in);
+void cm_handle_sidr_req(struct cm_port *port, const struct cm_mad *in);
 /* A QP can't be in two connections: the old one is over, and is disconnected. */
 bool cm_stale(struct cm_port *port, const struct cm_mad *in, const struct cm_key *qp,
 	      unsigned int message);

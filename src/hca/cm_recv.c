@@ -228,6 +228,26 @@ static void handle_drep(struct cm_port *port, const struct cm_mad *in)
 	cm_tell(id, &event);
 }
 
+static void handle_sidr_rep(struct cm_port *port, const struct cm_mad *in)
+{
+	const struct cm_sidr_rep_msg *msg = &in->msg.sidr_rep;
+	uint32_t num = be32toh(msg->request_id);
+	const struct cm_sidr_rep rep = {
+		.status = msg->status, .qpn = be32toh(msg->qpn) >> 8, .qkey = be32toh(msg->qkey),
+	};
+	const struct cm_event event = {
+		.type = CM_EV_SIDR_REP, .sidr_rep = &rep, .private_data = msg->private_data,
+		.private_len = CM_SIDR_REP_PRIVATE,
+	};
+	struct cm_id *id;
+
+	HASH_FIND(hh_local, port->by_local, &num, sizeof(num), id);
+	if (!id || id->state != CM_SIDR_REQ_SENT || id->tid != be64toh(msg->hdr.tid))
+		return;
+	cm_idle(id);
+	cm_tell(id, &event);
+}
+
 static const struct handler {
 	uint16_t attr;
 	void (*fn)(struct cm_port *port, const struct cm_mad *in);
@@ -235,7 +255,8 @@ static const struct handler {
 	{ UMAD_CM_ATTR_REQ, cm_handle_req }, { UMAD_CM_ATTR_MRA, handle_mra },
 	{ UMAD_CM_ATTR_REJ, handle_rej }, { UMAD_CM_ATTR_REP, handle_rep },
 	{ UMAD_CM_ATTR_RTU, handle_rtu }, { UMAD_CM_ATTR_DREQ, handle_dreq },
-	{ UMAD_CM_ATTR_DREP, handle_drep },
+	{ UMAD_CM_ATTR_DREP, handle_drep }, { UMAD_CM_ATTR_SIDR_REQ, cm_handle_sidr_req },
+	{ UMAD_CM_ATTR_SIDR_REP, handle_sidr_rep },
 };
 
 /* Others, such as LAP, are optional: who sends them gets no answer. */

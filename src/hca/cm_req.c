@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Requests that arrive: known ones again, those of a QP that has a connection,
- * and new ones, which go to who listens for their service. IBA 12.6.5, 12.9.8.
+ * and new ones, which go to who listens for their service. IBA 12.6.5, 12.9.8;
+ * those for a datagram service 12.11.1.
  */
 #include <endian.h>
 #include <string.h>
@@ -119,6 +120,55 @@ void cm_handle_req(struct cm_port *port, const struct cm_mad *in)
 	event.id->gid_index = gid;
 	event.req = &req;
 	init_passive(event.id, in, &req);
+	if (cm_tell(listener, &event))
+		cm_id_free(event.id);
+}
+
+/* Who asks is known by where it is: such a request has no GUID. */
+static uint64_t asker(const struct mad_addr *addr)
+{
+	return addr->grh ? be64toh(addr->gid.global.interface_id) : addr->lid;
+}
+
+static void init_asked(struct cm_id *id, const struct cm_mad *in, const struct cm_key *remote)
+{
+	id->tid = be64toh(in->msg.hdr.tid);
+	id->service_id = be64toh(in->msg.sidr_req.service_id);
+	id->remote_id = be32toh(in->msg.sidr_req.request_id);
+	cm_answer_addr(&in->addr, &id->addr);
+	id->remote = *remote;
+	id->sidr = true;
+	HASH_ADD(hh_remote, id->port->by_sidr, remote, sizeof(id->remote), id);
+	id->state = CM_SIDR_REQ_RCVD;
+}
+
+void cm_handle_sidr_req(struct cm_port *port, const struct cm_mad *in)
+{
+	const struct cm_sidr_req_msg *msg = &in->msg.sidr_req;
+	const struct cm_sidr_req req = {
+		.service_id = be64toh(msg->service_id), .path.pkey = be16toh(msg->pkey),
+	};
+	struct cm_event event = {
+		.type = CM_EV_SIDR_REQ, .sidr_req = &req, .private_data = msg->private_data,
+		.private_len = CM_SIDR_REQ_PRIVATE,
+	};
+	struct cm_id *listener, *known;
+	struct cm_key remote;
+
+	cm_key_init(&remote, asker(&in->addr), be32toh(msg->request_id));
+	HASH_FIND(hh_remote, port->by_sidr, &remote, sizeof(remote), known);
+	if (known)	/* who listens hasn't answered yet */
+		return;
+	HASH_FIND(hh_service, port->by_service, &req.service_id, sizeof(req.service_id), listener);
+	if (!listener) {
+		cm_refuse_sidr(port, in, CM_SIDR_UNSUPPORTED);
+		return;
+	}
+	if (cm_id_make(port, &event.id)) {
+		cm_refuse_sidr(port, in, CM_SIDR_REJECT);
+		return;
+	}
+	init_asked(event.id, in, &remote);
 	if (cm_tell(listener, &event))
 		cm_id_free(event.id);
 }

@@ -244,6 +244,70 @@ int cm_send_drep(struct cm_id *id, const void *data, size_t len)
 	return 0;
 }
 
+static void fill_sidr_req(struct cm_id *id, const struct cm_sidr_req *req)
+{
+	struct cm_sidr_req_msg *msg = &id->msg.sidr_req;
+
+	fill_header(&id->msg, UMAD_CM_ATTR_SIDR_REQ, id->tid);
+	msg->request_id = htobe32(id->local_id);
+	msg->pkey = htobe16(req->path.pkey);
+	msg->service_id = htobe64(req->service_id);
+	fill_private(msg->private_data, req->private_data, req->private_len);
+}
+
+int cm_send_sidr_req(struct cm_id *id, const struct cm_sidr_req *req)
+{
+	if (id->state != CM_IDLE || id->gone || req->private_len > CM_SIDR_REQ_PRIVATE ||
+	    set_path(id, &req->path))
+		return -EINVAL;
+	id->tid = (uint64_t)random() << 32 | id->local_id;
+	id->timeout = cm_seconds(req->timeout);
+	id->max_retries = req->max_retries;
+	fill_sidr_req(id, req);
+	return send_and_wait(id, CM_SIDR_REQ_SENT);
+}
+
+static void fill_sidr_rep(union cm_msg *to, uint64_t tid, uint32_t request_id,
+			  uint64_t service_id, const struct cm_sidr_rep *rep)
+{
+	struct cm_sidr_rep_msg *msg = &to->sidr_rep;
+
+	fill_header(to, UMAD_CM_ATTR_SIDR_REP, tid);
+	msg->request_id = htobe32(request_id);
+	msg->service_id = htobe64(service_id);
+	msg->status = rep->status;
+	msg->qpn = htobe32(rep->qpn << 8);
+	msg->qkey = htobe32(rep->qkey);
+	fill_private(msg->private_data, rep->private_data, rep->private_len);
+}
+
+int cm_send_sidr_rep(struct cm_id *id, const struct cm_sidr_rep *rep)
+{
+	int err;
+
+	if (id->state != CM_SIDR_REQ_RCVD || rep->private_len > CM_SIDR_REP_PRIVATE ||
+	    rep->qpn > NUM24)
+		return -EINVAL;
+	fill_sidr_rep(&id->msg, id->tid, id->remote_id, id->service_id, rep);
+	err = cm_transmit(id->port, &id->addr, &id->msg);
+	if (!err)
+		cm_idle(id);
+	return err;
+}
+
+void cm_refuse_sidr(struct cm_port *port, const struct cm_mad *in, enum cm_sidr_status status)
+{
+	const struct cm_sidr_req_msg *req = &in->msg.sidr_req;
+	const struct cm_sidr_rep rep = { .status = status };
+	struct mad_addr to;
+	union cm_msg msg;
+
+	fill_sidr_rep(&msg, be64toh(req->hdr.tid), be32toh(req->request_id),
+		      be64toh(req->service_id), &rep);
+	cm_answer_addr(&in->addr, &to);
+	cm_transmit(port, &to, &msg);
+}
+
 /* Back where it came from, with its IDs turned round. */
 static void turn_round(const struct cm_mad *in, union cm_msg *msg, struct mad_addr *to,
 		       uint16_t attr)
