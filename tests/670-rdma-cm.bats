@@ -4,6 +4,7 @@
 load helpers
 load ipoib
 load pairs
+load rdma_cm
 
 setup_file()
 {
@@ -20,29 +21,6 @@ teardown_file()
 {
 	del_hosts
 	stop_ibfs
-}
-
-ids() { grep -E '^ibfs_rdma_cm_ids ' "$MNT/metrics" | cut -d' ' -f2; }
-no_ids() { [ "$(ids)" = 0 ]; }
-listens_cm() { [ "$(ids)" -ge 1 ]; }
-
-# run_on N: into RUN, what runs a command on host N (0: this one), with its network.
-run_on()
-{
-	RUN=("$BUILD/ibfs-run" -m "$MNT" timeout 60)
-	[ "$1" = 0 ] || RUN=(ip netns exec "$NS$1" "${RUN[@]}")
-}
-on() { run_on "$1"; "${RUN[@]}" "${@:2}"; }
-
-# cm_serve N COMMAND...: a server on host N, until it listens by rdma_cm.
-cm_serve()
-{
-	need_root; need_unshare; need_tool "$2"
-	wait_for no_ids
-	run_on "$1"
-	"${RUN[@]}" "${@:2}" </dev/null >"$BATS_TEST_TMPDIR/server" 2>&1 3>&- &
-	SERVER=$!
-	wait_for listens_cm || server_log
 }
 
 @test "rping by the loopback address" {

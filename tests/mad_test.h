@@ -76,6 +76,13 @@ void uverbs_device_event(struct ibfs_device *dev, unsigned int port, enum ibv_ev
 	(void)event;
 }
 
+void ucma_port_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_type event)
+{
+	(void)dev;
+	(void)port;
+	(void)event;
+}
+
 /* libev's clocks, and ours. */
 int gettimeofday(struct timeval *tv, void *tz)
 {

@@ -220,6 +220,7 @@ int fs_device_added(struct ibfs_device *dev);		/* -ENOMEM */
 void fs_device_removed(struct ibfs_device *dev);
 /* An event of a port, for those who hold the device open. */
 void uverbs_device_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_type event);
+void ucma_port_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_type event);
 
 /*
  * Start and stop. fuse.c: mounts and joins the loop, or returns NULL after a line

@@ -26,6 +26,7 @@ struct offload;
 struct poller;
 struct priority;
 struct rdevs;
+struct sa_member;
 struct taskq;
 struct textring;
 
@@ -50,6 +51,7 @@ struct ibfs {
 	struct poller *poller;		/* of the soft HCAs' rings, while there are any */
 	struct ipoib *ipoibs;		/* IP interfaces, utlist, in order of their number */
 	uint32_t next_ipoib;
+	struct sa_member *sa_members;	/* of multicast groups, utlist */
 	struct cm_port *cm_ports;	/* ports that somebody connects by or listens at, utlist */
 	uint32_t next_cm_id;
 	struct textring *errors;	/* why recent requests failed */

@@ -52,6 +52,8 @@ void ipoib_put(struct ipoib *ip);
 /* By number (the first from num on); by name or number. NULL: there is none. */
 struct ipoib *ipoib_from(struct ibfs *ibfs, unsigned int dev, unsigned int port, uint64_t num);
 struct ipoib *ipoib_find(struct ibfs *ibfs, unsigned int dev, unsigned int port, const char *name);
+/* The first from num on that is created, at any port of the device. NULL: there is none. */
+struct ipoib *ipoib_of_device(struct ibfs *ibfs, unsigned int dev, uint64_t num);
 struct ibfs *ipoib_ibfs(const struct ipoib *ip);
 uint32_t ipoib_num(const struct ipoib *ip);
 const char *ipoib_name(const struct ipoib *ip);		/* NULL: a number only */
@@ -107,6 +109,25 @@ struct ipoib *ipoib_of_host(struct ibfs *ibfs, const struct in6_addr *addr,
 int ipoib_port(const struct ipoib *ip, struct ibfs_device **dev, unsigned int *port, uint16_t *pkey);
 void ipoib_gid(const struct ipoib *ip, union ibv_gid *gid);
 int ipoib_neighbour(struct ipoib *ip, const struct in6_addr *addr, union ibv_gid *gid);
+/* The group of the fabric that an IP group is: RFC 4391 4. */
+void ipoib_mgid(const struct ipoib *ip, const struct in6_addr *addr, union ibv_gid *mgid);
+/* What all groups of its IP subnet are like. -EADDRNOTAVAIL: it hasn't joined the broadcast group. */
+struct ipoib_subnet {
+	uint32_t qkey, flow_label;
+	uint16_t pkey;
+	uint8_t sl, traffic_class, hop_limit, mtu, rate;
+};
+int ipoib_subnet(const struct ipoib *ip, struct ipoib_subnet *subnet);
+
+/* A member of a multicast group, for ipoib/sa.h: sa_member_add(). */
+struct sa_member {
+	struct sa_member *prev, *next;
+	const struct ibfs_device *dev;
+	unsigned int port;
+	union ibv_gid mgid;
+	uint8_t join;			/* as what: JOIN_* */
+	bool listed;
+};
 
 /* For backend/device.c: an event of a port; the device goes. */
 void ipoib_port_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_type event);

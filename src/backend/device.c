@@ -132,4 +132,5 @@ void device_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_typ
 		     verbs_event_name(event));
 	uverbs_device_event(dev, port, event);
 	ipoib_port_event(dev, port, event);
+	ucma_port_event(dev, port, event);
 }

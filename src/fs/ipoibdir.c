@@ -44,6 +44,13 @@ const struct entry ipoib_entries[] = {
 	{ NULL, 0, 0 }
 };
 
+const struct entry sys_net_entries[] = {
+	{ "address", KIND_IPOIB_TEXT, IPOIB_ADDRESS },
+	{ "broadcast", KIND_IPOIB_TEXT, IPOIB_BROADCAST },
+	{ "mtu", KIND_IPOIB_TEXT, IPOIB_MTU },
+	{ NULL, 0, 0 }
+};
+
 static int (*const shows[IPOIB_TEXTS])(const struct ipoib *ip, struct textbuf *out) = {
 	[IPOIB_ADDRESS] = ipoib_show_address,
 	[IPOIB_BROADCAST] = ipoib_show_broadcast,
@@ -133,6 +140,59 @@ static int ipoibs_rmdir(struct ibfs *ibfs, struct path dir, const char *name,
 const struct dir_ops ipoibs_dir = {
 	.lookup = ipoibs_lookup, .next = ipoibs_next, .mkdir = ipoibs_mkdir, .rmdir = ipoibs_rmdir,
 };
+
+/* sys/class/infiniband/DEVICE/device/net: by the name of the network interface. */
+static struct ipoib *net_find(struct ibfs *ibfs, unsigned int dev, const char *name)
+{
+	struct ipoib *ip;
+
+	for (ip = ipoib_of_device(ibfs, dev, 0); ip;
+	     ip = ipoib_of_device(ibfs, dev, (uint64_t)ipoib_num(ip) + 1))
+		if (!strcmp(ipoib_ifname(ip), name))
+			return ip;
+	return NULL;
+}
+
+static void net_path(const struct ipoib *ip, struct path *child)
+{
+	struct ibfs_device *dev;
+	unsigned int port = 0;
+	uint16_t pkey;
+
+	ipoib_port(ip, &dev, &port, &pkey);
+	child->kind = KIND_SYS_NET;
+	child->port = port;
+	child->idx = ipoib_num(ip);
+}
+
+static int nets_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
+{
+	const struct ipoib *ip = net_find(ibfs, dir.dev, name);
+
+	if (!ip)
+		return -ENOENT;
+	net_path(ip, child);
+	return 0;
+}
+
+/* In two network namespaces the same name may be: it is listed, and found, once. */
+static int nets_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
+		     struct path *child)
+{
+	const struct ipoib *ip;
+
+	do {
+		ip = ipoib_of_device(ibfs, dir.dev, *pos);
+		if (!ip)
+			return 0;
+		*pos = (uint64_t)ipoib_num(ip) + 1;
+	} while (net_find(ibfs, dir.dev, ipoib_ifname(ip)) != ip);
+	snprintf(name, 256, "%s", ipoib_ifname(ip));
+	net_path(ip, child);
+	return 1;
+}
+
+const struct dir_ops sys_nets_dir = { .lookup = nets_lookup, .next = nets_next };
 
 int ipoib_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
 {

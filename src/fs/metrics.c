@@ -147,6 +147,8 @@ int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 	daemon_value(out, "open_files", "gauge", "Open files", ibfs->fs->open_files);
 	daemon_value(out, "rdma_cm_ids", "gauge", "Identifiers of connections by rdma_cm",
 		     ucma_count(ibfs->fs));
+	daemon_value(out, "rdma_cm_listeners", "gauge", "Those of them that listen",
+		     ucma_listening(ibfs->fs));
 	daemon_value(out, "requests_total", "counter", "Reads, writes and ioctls served",
 		     ibfs->fs->requests);
 	daemon_value(out, "capture_dropped_packets_total", "counter",

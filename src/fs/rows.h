@@ -41,8 +41,8 @@ ssize_t peer_ports_ready(struct fs_req *req, struct path path);
 void peer_device_gone(const struct ibfs_device *dev);
 void peers_exit(struct ibfs *ibfs);
 /* ipoibdir.c */
-extern const struct entry ipoibs_entries[], ipoib_entries[];
-extern const struct dir_ops ipoibs_dir, ipoib_stats_dir;
+extern const struct entry ipoibs_entries[], ipoib_entries[], sys_net_entries[];
+extern const struct dir_ops ipoibs_dir, ipoib_stats_dir, sys_nets_dir;
 extern const struct file_ops ipoib_clone_ops, ipoib_ctl_ops, ipoib_text_ops, ipoib_frame_ops;
 extern const struct file_ops ipoib_stat_ops;
 int ipoib_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
@@ -101,10 +101,11 @@ int uverbs_next(struct ibfs *ibfs, uint64_t *pos, char name[256], struct path *c
 int uverbs_device_added(struct ibfs_device *dev);		/* -ENOMEM */
 void uverbs_device_gone(struct ibfs_device *dev);
 void uverbs_forget(const struct ibfs_device *dev);		/* its number is free again */
-/* ucma.c, ucma_conn.c */
+/* ucma*.c */
 extern const struct entry sys_misc_entries[], sys_ucma_entries[];
 extern const struct file_ops ucma_ops, ucma_text_ops;
 unsigned int ucma_count(const struct fs *fs);	/* ids that there are */
+unsigned int ucma_listening(const struct fs *fs);	/* those that listen */
 void ucma_device_added(struct ibfs_device *dev);
 void ucma_device_gone(struct ibfs_device *dev);
 /* umad_ring.c */

@@ -57,6 +57,7 @@ const struct entry sys_device_entries[] = {
 	{ "local_cpus", KIND_SYS_DEVICE_TEXT, SYS_LOCAL_CPUS },
 	{ "local_cpulist", KIND_SYS_DEVICE_TEXT, SYS_LOCAL_CPULIST },
 	{ "numa_node", KIND_SYS_DEVICE_TEXT, SYS_NUMA_NODE },
+	{ "net", KIND_SYS_NETS, 0 },
 	{ NULL, 0, 0 }
 };
 

@@ -44,7 +44,7 @@ enum kind {
 	/* dev/, sys/class/ */
 	KIND_DEVDIR, KIND_DEVDIR_IB, KIND_DEVDIR_EV, KIND_UMAD_RING, KIND_UVERBS, KIND_UVERBS_EVENTS,
 	KIND_SYS, KIND_SYS_CLASS, KIND_SYS_IB, KIND_SYS_MAD, KIND_SYS_TEXT,
-	KIND_SYS_DEV, KIND_SYS_DEVICE, KIND_SYS_DEVICE_TEXT,
+	KIND_SYS_DEV, KIND_SYS_DEVICE, KIND_SYS_DEVICE_TEXT, KIND_SYS_NETS, KIND_SYS_NET,
 	KIND_SYS_PORTS, KIND_SYS_PORT, KIND_SYS_GIDS, KIND_SYS_PKEYS,
 	KIND_SYS_GID_ATTRS, KIND_SYS_GID_TYPES, KIND_SYS_GID_NDEVS,
 	KIND_SYS_COUNTERS, KIND_SYS_HW_COUNTERS,
@@ -153,6 +153,8 @@ struct fs {
 	struct ucma_file *ucmas;	/* open */
 	struct ucma_id *ucma_ids;	/* by number */
 	uint32_t next_ucma;
+	struct ucma_mc *ucma_mcs;	/* joins, by number */
+	uint32_t next_ucma_mc;
 	struct ucma_listener *ucma_listeners;
 	unsigned int open_files;
 	uint64_t requests;		/* that front ends passed on */

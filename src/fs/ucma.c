@@ -34,7 +34,9 @@ static int (*const commands[])(struct ucma_cmd *cmd) = {
 	[RDMA_USER_CM_CMD_QUERY] = ucma_query,
 	[RDMA_USER_CM_CMD_BIND] = ucma_bind,
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = ucma_resolve_addr,
-	[RDMA_USER_CM_CMD_JOIN_MCAST] = NULL,
+	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = ucma_join_ip_mcast,
+	[RDMA_USER_CM_CMD_LEAVE_MCAST] = ucma_leave_mcast,
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = ucma_join_mcast,
 };
 
 enum { NUM_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -134,6 +136,7 @@ void ucma_device_gone(struct ibfs_device *dev)
 		ucma_resolve_stop(id);
 		ucma_path_stop(&id->query);
 		ucma_unlisten(id);
+		ucma_mcs_gone(id);
 		cm_id_free(id->cm);
 		id->cm = NULL;
 		id->dev = NULL;

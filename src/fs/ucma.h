@@ -7,10 +7,15 @@
  *
  *  ucma.c	the file: open, write, poll, close; the table of commands
  *  ucma_run.c	a command's answer in the client's memory
- *  ucma_id.c	ids: their life, events, ports, options
- *  ucma_addr.c	addresses: which port they are at, and the other end's GID
+ *  ucma_id.c	ids: their life and events
+ *  ucma_option.c	their options
+ *  ucma_sockaddr.c	addresses, in the ABI and in private data
+ *  ucma_addr.c	which port they are at, and the other end's GID
  *  ucma_path.c	paths, by the SA or by the static subnet
- *  ucma_conn.c	connect, listen, accept, reject, disconnect
+ *  ucma_listen.c	listening, and requests that come
+ *  ucma_conn.c	connect, accept, reject, disconnect
+ *  ucma_qp.c	what QPs are to be set to
+ *  ucma_mcast.c	multicast groups
  *  ucma_query.c	what an id is about
  */
 #ifndef IBFS_FS_UCMA_H
@@ -30,8 +35,10 @@
 #include "fs/madonce.h"
 #include "fs/tree.h"
 
+struct path_rec;
 struct ucma_cmd;
 struct ucma_id;
+struct ucma_mc;
 
 /* rdma_cma.h's enum rdma_cm_event_type, by number. */
 enum ucma_event_type {
@@ -74,6 +81,7 @@ struct ucma_event {
 	struct ucma_event *prev, *next;
 	struct ucma_id *id;		/* whose it counts for */
 	struct ucma_id *made;		/* CONNECT_REQUEST: the new one; else NULL */
+	struct ucma_mc *mc;		/* MULTICAST_JOIN, _ERROR: counts for it, too */
 	struct rdma_ucm_event_resp resp;
 };
 
@@ -95,10 +103,28 @@ struct ucma_listener {
 	struct cm_id *cm;
 };
 
+/* A question to the SA: a record of len bytes and which of it are told. */
+struct ucma_question {
+	uint8_t method;
+	uint16_t attr;
+	uint64_t comp_mask;
+	const void *record;
+	size_t len;
+	unsigned int timeout_ms;	/* in all */
+};
+
 /* An id's question for a path. */
 struct ucma_path_query {
 	struct mad_once once;		/* first; the SA's answer */
 	struct task task;		/* the static subnet's */
+};
+
+/* A11.3.1: in front of the private data of a request. */
+struct cma_hdr {
+	uint8_t version;		/* major:4 minor:4, 0 */
+	uint8_t ip_version;		/* :4, then reserved */
+	__be16 port;			/* of the requester */
+	__be32 src[4], dst[4];		/* IPv4: the last word */
 };
 
 struct ucma_id {
@@ -111,6 +137,8 @@ struct ucma_id {
 	uint16_t ps;
 	uint8_t qp_type;
 	bool reuse, afonly, passive;
+	bool has_tos, has_ack_timeout;	/* options that were set */
+	uint8_t tos, ack_timeout;
 	union ucma_addr src, dst;
 	struct ibfs_device *dev;	/* NULL: not bound to one */
 	unsigned int port;
@@ -119,6 +147,8 @@ struct ucma_id {
 	uint8_t life;			/* of packets on the path: 4.096 us * 2^life */
 	struct cm_id *cm;
 	uint32_t psn;
+	uint32_t qkey;			/* of datagrams; 0: not chosen yet */
+	struct ucma_mc *mcs;		/* groups that it joined */
 	uint8_t responder_resources;
 	int backlog;			/* LISTEN: CONNECT_REQUESTs that may wait */
 	uint32_t events_reported;
@@ -138,13 +168,15 @@ struct ucma_cmd {
 	struct fs_req *req;
 	size_t count;			/* what write() returns */
 	const void *in;
-	uint8_t kept[64];		/* GET_EVENT's, while it waits */
+	uint8_t kept[64];		/* of a request, while the command waits */
 	size_t in_len, out_room;
 	uint64_t response;
-	uint8_t out[512];
+	uint8_t out[512];		/* the answer; what was fetched */
 	size_t out_len;			/* 0: no answer */
 	int err;
+	int (*then)(struct ucma_cmd *cmd);	/* after a fetch */
 	struct ucma_id *made;		/* undone when the answer doesn't arrive */
+	struct ucma_mc *made_mc;	/* likewise */
 	struct ucma_event *event;	/* likewise: it is the first again */
 };
 
@@ -152,6 +184,13 @@ struct ucma_cmd {
 /* Write the answer: FS_PENDING, or -errno and the command is undone and freed. */
 ssize_t ucma_answer(struct ucma_cmd *cmd);
 void ucma_give_up(struct ucma_cmd *cmd, int err);
+/* The write's buffer doesn't last: the request's beginning does. */
+void ucma_keep(struct ucma_cmd *cmd);
+/*
+ * Read len bytes of the client's memory into cmd->out; then goes on, and what it returns ends
+ * the command. FS_PENDING, or -errno: -EINVAL, there is no room. -EFAULT may follow.
+ */
+int ucma_fetch(struct ucma_cmd *cmd, uint64_t addr, size_t len, int (*then)(struct ucma_cmd *cmd));
 /* Copy a request, the rest is 0. -EINVAL: it is shorter than `least`. */
 int ucma_request(const struct ucma_cmd *cmd, void *req, size_t size, size_t least);
 /* The same, of a command about an id, whose number is at *num in req. -ENOENT: not the file's. */
@@ -173,17 +212,31 @@ void ucma_events_free(struct ucma_file *uf, const struct ucma_id *id);	/* NULL: 
 int ucma_create_id(struct ucma_cmd *cmd);
 int ucma_destroy_id(struct ucma_cmd *cmd);
 int ucma_get_event(struct ucma_cmd *cmd);	/* FS_PENDING: waits */
-int ucma_set_option(struct ucma_cmd *cmd);
 int ucma_migrate(struct ucma_cmd *cmd);
 int ucma_notify(struct ucma_cmd *cmd);
 
-/* ucma_addr.c */
+/* ucma_option.c */
+int ucma_set_option(struct ucma_cmd *cmd);
+
+/* ucma_sockaddr.c */
 size_t ucma_addr_len(const union ucma_addr *addr);	/* 0: of no known family */
 bool ucma_addr_any(const union ucma_addr *addr);	/* zero, or loopback */
+bool ucma_addr_multicast(const union ucma_addr *addr);	/* of IP */
+struct in6_addr ucma_addr_in6(const union ucma_addr *addr);	/* IPv4 as ::ffff:a.b.c.d */
 uint16_t ucma_addr_port(const union ucma_addr *addr);	/* host order */
 void ucma_addr_set_port(union ucma_addr *addr, uint16_t port);
 bool ucma_addr_same(const union ucma_addr *a, const union ucma_addr *b);	/* but for the port */
 uint64_t ucma_service_id(const struct ucma_id *id, const union ucma_addr *addr);	/* host order */
+/* A11.3.1: the header in front of a request's private data, none for AF_IB. */
+size_t ucma_header_len(const struct ucma_id *id);
+void ucma_header_put(struct cma_hdr *hdr, const struct ucma_id *id);
+union ucma_addr ucma_header_ip(const struct cma_hdr *hdr, const __be32 from[4], uint16_t port);
+
+/* ucma_addr.c */
+/* The interface that has the id's own address, in the network of pid. NULL: none. */
+struct ipoib *ucma_interface(const struct ucma_id *id, pid_t pid);
+/* pkey 0: the port's first. */
+int ucma_bind_port(struct ucma_id *id, struct ibfs_device *dev, unsigned int port, uint16_t pkey);
 int ucma_bind_addr(struct ucma_id *id, const union ucma_addr *addr, const struct fs_cred *cred);
 /* A port of its own; the number in id->src, or any. -EADDRINUSE, -EADDRNOTAVAIL, -EACCES. */
 int ucma_use_port(struct ucma_id *id, const struct fs_cred *cred);
@@ -196,17 +249,42 @@ int ucma_resolve_addr(struct ucma_cmd *cmd);
 /* ucma_path.c: from id->dev's port to id->path.dgid; done comes later, or never after a stop. */
 int ucma_path_ask(struct ucma_id *id, unsigned int timeout_ms);
 void ucma_path_stop(struct ucma_path_query *q);
+void ucma_path_set(struct ucma_id *id, const struct path_rec *rec);	/* but for its ends */
+/* A subnet without SM, whose tables are the daemon's. */
+bool ucma_static_subnet(const struct ibfs_device *dev, const struct ibv_port_attr *attr);
+/* Ask the port's SA; -ENETUNREACH: there is no SM. Else as mad_once_send(). */
+int ucma_ask_sa(struct mad_once *once, struct ibfs_device *dev, unsigned int port,
+		const struct ucma_question *question);
 int ucma_resolve_route(struct ucma_cmd *cmd);
 
-/* ucma_conn.c */
+/* ucma_listen.c */
 void ucma_unlisten(struct ucma_id *id);
 void ucma_listeners_gone(struct ibfs_device *dev);
 int ucma_listen(struct ucma_cmd *cmd);
+
+/* ucma_conn.c */
+int ucma_on_cm(struct cm_id *cm, const struct cm_event *event);	/* an id's, but a listening one's */
+/* Into an event's private data, which may have less room. The length. */
+uint8_t ucma_private(uint8_t room[RDMA_MAX_PRIVATE_DATA], const void *data, size_t len);
 int ucma_connect(struct ucma_cmd *cmd);
 int ucma_accept(struct ucma_cmd *cmd);
 int ucma_reject(struct ucma_cmd *cmd);
 int ucma_disconnect(struct ucma_cmd *cmd);
+
+/* ucma_qp.c */
+/* The id's Q_Key is this, or, 0, any: -EINVAL, it has another one; -EADDRNOTAVAIL. */
+int ucma_set_qkey(struct ucma_id *id, uint32_t qkey, pid_t pid);
+void ucma_put_ah(struct ib_uverbs_ah_attr *to, const struct ibv_ah_attr *from);
 int ucma_init_qp_attr(struct ucma_cmd *cmd);
+
+/* ucma_mcast.c */
+void ucma_mc_free(struct ucma_mc *mc);
+void ucma_mcs_free(struct ucma_id *id);		/* it leaves all */
+void ucma_mcs_gone(struct ucma_id *id);		/* the device is */
+void ucma_mc_counted(struct ucma_mc *mc);	/* an event of it was told */
+int ucma_join_mcast(struct ucma_cmd *cmd);
+int ucma_join_ip_mcast(struct ucma_cmd *cmd);
+int ucma_leave_mcast(struct ucma_cmd *cmd);
 
 /* ucma_query.c */
 int ucma_query_route(struct ucma_cmd *cmd);

@@ -27,86 +27,6 @@
 #define DYNAMIC_LAST	60999U
 #define PRIVILEGED	1024U
 
-/* --- sockaddrs --- */
-
-size_t ucma_addr_len(const union ucma_addr *addr)
-{
-	switch (addr->sa.sa_family) {
-	case AF_INET:
-		return sizeof(addr->in);
-	case AF_INET6:
-		return sizeof(addr->in6);
-	case AF_IB:
-		return sizeof(addr->ib);
-	default:
-		return 0;
-	}
-}
-
-bool ucma_addr_any(const union ucma_addr *addr)
-{
-	static const uint8_t loopback[16] = { [15] = 1 };
-	static const uint8_t zero[16];
-	const void *raw;
-
-	if (addr->sa.sa_family == AF_INET)
-		return !addr->in.sin_addr.s_addr || ntohl(addr->in.sin_addr.s_addr) >> 24 == 127;
-	raw = addr->sa.sa_family == AF_IB ? (const void *)addr->ib.sib_addr : &addr->in6.sin6_addr;
-	return !memcmp(raw, zero, 16) || !memcmp(raw, loopback, 16);
-}
-
-uint16_t ucma_addr_port(const union ucma_addr *addr)
-{
-	switch (addr->sa.sa_family) {
-	case AF_INET:
-		return ntohs(addr->in.sin_port);
-	case AF_INET6:
-		return ntohs(addr->in6.sin6_port);
-	default:
-		return be64toh(addr->ib.sib_sid) & be64toh(addr->ib.sib_sid_mask) & 0xffff;
-	}
-}
-
-void ucma_addr_set_port(union ucma_addr *addr, uint16_t port)
-{
-	if (addr->sa.sa_family == AF_INET)
-		addr->in.sin_port = htons(port);
-	else if (addr->sa.sa_family == AF_INET6)
-		addr->in6.sin6_port = htons(port);
-	if (addr->sa.sa_family != AF_IB)
-		return;
-	addr->ib.sib_sid = htobe64((be64toh(addr->ib.sib_sid) & ~UINT64_C(0xffff)) | port);
-	addr->ib.sib_sid_mask = UINT64_MAX;
-}
-
-/* As an address of IPv6, IPv4's mapped. */
-static struct in6_addr as_in6(const union ucma_addr *addr)
-{
-	struct in6_addr in6 = addr->in6.sin6_addr;
-
-	if (addr->sa.sa_family == AF_INET)
-		in6 = (struct in6_addr){
-			.s6_addr32 = { 0, 0, htonl(0xffff), addr->in.sin_addr.s_addr },
-		};
-	else if (addr->sa.sa_family == AF_IB)
-		memcpy(&in6, addr->ib.sib_addr, sizeof(in6));
-	return in6;
-}
-
-bool ucma_addr_same(const union ucma_addr *a, const union ucma_addr *b)
-{
-	struct in6_addr x = as_in6(a), y = as_in6(b);
-
-	return a->sa.sa_family == b->sa.sa_family && !memcmp(&x, &y, sizeof(x));
-}
-
-uint64_t ucma_service_id(const struct ucma_id *id, const union ucma_addr *addr)
-{
-	if (addr->sa.sa_family == AF_IB)
-		return be64toh(addr->ib.sib_sid);
-	return (uint64_t)id->ps << 16 | ucma_addr_port(addr);
-}
-
 /* --- ports of the port spaces --- */
 
 /* May both have the same port? Kernel cma_check_port(). */
@@ -166,7 +86,7 @@ static int open_netns(pid_t pid)
 /* The interface that has the address, in the client's network. NULL: none. */
 static struct ipoib *interface_of(struct ibfs *ibfs, const union ucma_addr *addr, pid_t pid)
 {
-	struct in6_addr in6 = as_in6(addr);
+	struct in6_addr in6 = ucma_addr_in6(addr);
 	int ns = open_netns(pid);
 	struct ipoib *ip = NULL;
 	struct stat st;
@@ -178,6 +98,11 @@ static struct ipoib *interface_of(struct ibfs *ibfs, const union ucma_addr *addr
 	return ip;
 }
 
+struct ipoib *ucma_interface(const struct ucma_id *id, pid_t pid)
+{
+	return interface_of(id->uf->file->ibfs, &id->src, pid);
+}
+
 static bool is_active(struct ibfs_device *dev, unsigned int port)
 {
 	struct ibv_port_attr attr;
@@ -185,7 +110,7 @@ static bool is_active(struct ibfs_device *dev, unsigned int port)
 	return !dev->ops->query_port(dev, port, &attr) && attr.state == IBV_PORT_ACTIVE;
 }
 
-static int bind_port(struct ucma_id *id, struct ibfs_device *dev, unsigned int port, uint16_t pkey)
+int ucma_bind_port(struct ucma_id *id, struct ibfs_device *dev, unsigned int port, uint16_t pkey)
 {
 	int err = 0;
 
@@ -216,7 +141,7 @@ static int bind_any(struct ucma_id *id, const uint8_t *gid)
 				    memcmp(own.raw, gid, 16)))
 				continue;
 			if (gid || is_active(dev, port))
-				return bind_port(id, dev, port, 0);
+				return ucma_bind_port(id, dev, port, 0);
 		}
 	}
 	return -ENODEV;
@@ -228,7 +153,7 @@ static int bind_interface(struct ucma_id *id, struct ipoib *ip)
 	unsigned int port;
 	uint16_t pkey;
 
-	return ipoib_port(ip, &dev, &port, &pkey) ? -ENODEV : bind_port(id, dev, port, pkey);
+	return ipoib_port(ip, &dev, &port, &pkey) ? -ENODEV : ucma_bind_port(id, dev, port, pkey);
 }
 
 static int bind_device(struct ucma_id *id, const union ucma_addr *addr, const struct fs_cred *cred)
@@ -279,7 +204,7 @@ static void resolved(struct ucma_id *id, int err)
 static void look(struct ucma_id *id)
 {
 	struct ibfs *ibfs = id->uf->file->ibfs;
-	struct in6_addr to = as_in6(&id->dst);
+	struct in6_addr to = ucma_addr_in6(&id->dst);
 	struct ipoib *ip = interface_of(ibfs, &id->src, id->resolver);
 	int err;
 
@@ -392,6 +317,7 @@ static int choose_source(struct ucma_id *id, const struct fs_cred *cred)
 static int resolve_ip(struct ucma_id *id, const struct fs_cred *cred)
 {
 	struct ibfs *ibfs = id->uf->file->ibfs;
+	struct in6_addr to;
 	struct ipoib *ip;
 	int err = choose_source(id, cred);
 
@@ -403,6 +329,13 @@ static int resolve_ip(struct ucma_id *id, const struct fs_cred *cred)
 	err = id->dev ? 0 : bind_interface(id, ip);
 	if (err)
 		return err;
+	/* A group is nobody, and needs no answer. */
+	if (ucma_addr_multicast(&id->dst)) {
+		to = ucma_addr_in6(&id->dst);
+		ipoib_mgid(ip, &to, &id->path.dgid);
+		resolved_soon(id);
+		return 0;
+	}
 	/* Its own address is nobody's neighbour. */
 	ip = interface_of(ibfs, &id->dst, cred->pid);
 	if (ip) {

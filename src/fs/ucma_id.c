@@ -77,6 +77,7 @@ void ucma_id_free(struct ucma_id *id)
 	ucma_resolve_stop(id);
 	ucma_path_stop(&id->query);
 	ucma_unlisten(id);
+	ucma_mcs_free(id);
 	cm_id_free(id->cm);
 	HASH_DEL(id->fs->ucma_ids, id);
 	/* An event of it that is being told counts for nobody any more. */
@@ -166,14 +167,9 @@ static bool cancel_wait(struct fs_req *req)
 	return true;
 }
 
-/* The request is copied, because the write's buffer doesn't last. */
 static int wait_for_event(struct ucma_cmd *cmd)
 {
-	size_t len = cmd->in_len < sizeof(cmd->kept) ? cmd->in_len : sizeof(cmd->kept);
-
-	memcpy(cmd->kept, cmd->in, len);
-	cmd->in = cmd->kept;
-	cmd->in_len = len;
+	ucma_keep(cmd);
 	DL_APPEND(cmd->uf->waiting, cmd);
 	cmd->req->priv = cmd;
 	cmd->req->cancel = cancel_wait;
@@ -252,42 +248,6 @@ int ucma_destroy_id(struct ucma_cmd *cmd)
 	resp.events_reported = id->events_reported;
 	ucma_id_free(id);
 	return ucma_respond(cmd, req.response, &resp, sizeof(resp), sizeof(resp));
-}
-
-static int option_id(struct ucma_id *id, const struct rdma_ucm_set_option *req)
-{
-	switch (req->optname) {
-	case RDMA_OPTION_ID_TOS:
-	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		return req->optlen == 1 ? 0 : -EINVAL;
-	case RDMA_OPTION_ID_REUSEADDR:
-		if (req->optlen != sizeof(int))
-			return -EINVAL;
-		id->reuse = true;
-		return 0;
-	case RDMA_OPTION_ID_AFONLY:
-		if (req->optlen != sizeof(int))
-			return -EINVAL;
-		if (id->state != ID_IDLE && id->state != ID_BOUND)
-			return -EINVAL;
-		id->afonly = true;
-		return 0;
-	default:
-		return -ENOSYS;
-	}
-}
-
-int ucma_set_option(struct ucma_cmd *cmd)
-{
-	struct rdma_ucm_set_option req;
-	struct ucma_id *id;
-	int err = ucma_id_request(cmd, &req, sizeof(req), sizeof(req), &req.id, &id);
-
-	if (err)
-		return err;
-	if (req.level != RDMA_OPTION_ID)
-		return ibfs_fail(cmd->req->ibfs, ENOSYS, "rdma_cm: paths are resolved, not set");
-	return option_id(id, &req);
 }
 
 /* What is queued for the id goes with it to the file that asks. */

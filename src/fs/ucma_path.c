@@ -28,7 +28,6 @@ static struct ucma_path_query *query_of(struct task *task)
 static void done(struct ucma_id *id, int err)
 {
 	ucma_path_stop(&id->query);
-	id->has_path = !err;
 	id->state = err ? ID_ADDR_DONE : ID_ROUTE_DONE;
 	ucma_post(id, err ? UCMA_ROUTE_ERROR : UCMA_ROUTE_RESOLVED, err);
 }
@@ -39,9 +38,10 @@ void ucma_path_stop(struct ucma_path_query *q)
 	task_cancel(id_of(q)->uf->file->ibfs->tasks, &q->task);
 }
 
-static void take_record(struct cm_path *path, const struct path_rec *rec)
+void ucma_path_set(struct ucma_id *id, const struct path_rec *rec)
 {
 	uint32_t flow_hop = ntohl(rec->flow_hop);
+	struct cm_path *path = &id->path;
 
 	path->slid = ntohs(rec->slid);
 	path->dlid = ntohs(rec->dlid);
@@ -52,6 +52,8 @@ static void take_record(struct cm_path *path, const struct path_rec *rec)
 	path->hop_limit = flow_hop & 0xff;
 	path->traffic_class = rec->tclass;
 	path->global = path->hop_limit > 1;
+	id->life = rec->life & 0x3f;
+	id->has_path = true;
 }
 
 static void on_answer(struct mad_once *once, int err, const void *mad, size_t len)
@@ -68,34 +70,54 @@ static void on_answer(struct mad_once *once, int err, const void *mad, size_t le
 		err = -EHOSTUNREACH;
 	if (!err) {
 		memcpy(&rec, sa->data, sizeof(rec));
-		take_record(&id->path, &rec);
-		id->life = rec.life & 0x3f;
+		ucma_path_set(id, &rec);
 	}
 	done(id, err);
 }
 
-static int ask_sa(struct ucma_id *id, const struct ibv_port_attr *attr, unsigned int timeout_ms)
+int ucma_ask_sa(struct mad_once *once, struct ibfs_device *dev, unsigned int port,
+		const struct ucma_question *question)
 {
 	struct umad_sa_packet sa = {
 		.mad_hdr = {
 			.base_version = UMAD_BASE_VERSION, .mgmt_class = UMAD_CLASS_SUBN_ADM,
-			.class_version = UMAD_SA_CLASS_VERSION, .method = UMAD_METHOD_GET,
-			.attr_id = htobe16(UMAD_SA_ATTR_PATH_REC), .tid = htobe64(id->num),
+			.class_version = UMAD_SA_CLASS_VERSION, .method = question->method,
+			.attr_id = htobe16(question->attr), .tid = htobe64((uint32_t)random()),
 		},
-		.comp_mask = htobe64(PATH_DGID | PATH_SGID | PATH_REVERSIBLE | PATH_NUMB |
-				     PATH_PKEY),
+		.comp_mask = htobe64(question->comp_mask),
 	};
-	struct path_rec rec = { .numb_path = 0x80 | 1, .pkey = htons(id->path.pkey) };
-	const struct mad_addr to = {
-		.lid = attr->sm_lid, .sl = attr->sm_sl, .qpn = 1, .qkey = MADONCE_QP1_QKEY,
+	struct mad_addr to = { .qpn = 1, .qkey = MADONCE_QP1_QKEY };
+	struct ibv_port_attr attr;
+	int err = dev->ops->query_port(dev, port, &attr);
+
+	if (err)
+		return err;
+	if (!attr.sm_lid)
+		return ibfs_fail(dev->ibfs, ENETUNREACH, "rdma_cm: %s has no subnet manager",
+				 dev->name);
+	to.lid = attr.sm_lid;
+	to.sl = attr.sm_sl;
+	memcpy(sa.data, question->record, question->len);
+	return mad_once_send(once, dev, port, &to, &sa, false,
+			     question->timeout_ms / (SA_RETRIES + 1) + 1, SA_RETRIES);
+}
+
+static int ask_path(struct ucma_id *id, unsigned int timeout_ms)
+{
+	struct path_rec rec = {
+		.numb_path = 0x80 | 1, .pkey = htons(id->path.pkey), .qos_sl = htons(id->tos << 4),
+	};
+	const struct ucma_question question = {
+		.method = UMAD_METHOD_GET, .attr = UMAD_SA_ATTR_PATH_REC,
+		.comp_mask = PATH_DGID | PATH_SGID | PATH_REVERSIBLE | PATH_NUMB | PATH_PKEY |
+			     (id->has_tos ? PATH_QOS_CLASS : 0),
+		.record = &rec, .len = sizeof(rec), .timeout_ms = timeout_ms,
 	};
 
 	memcpy(rec.dgid, id->path.dgid.raw, 16);
 	memcpy(rec.sgid, id->path.sgid.raw, 16);
-	memcpy(sa.data, &rec, sizeof(rec));
 	id->query.once.done = on_answer;
-	return mad_once_send(&id->query.once, id->dev, id->port, &to, &sa, false,
-			     timeout_ms / (SA_RETRIES + 1) + 1, SA_RETRIES);
+	return ucma_ask_sa(&id->query.once, id->dev, id->port, &question);
 }
 
 static void on_static(struct task *task)
@@ -116,23 +138,28 @@ static void on_static(struct task *task)
 	id->path.mtu = attr.active_mtu;
 	id->path.rate = IBV_RATE_10_GBPS;
 	id->life = attr.subnet_timeout;
+	id->has_path = true;
 	done(id, 0);
+}
+
+bool ucma_static_subnet(const struct ibfs_device *dev, const struct ibv_port_attr *attr)
+{
+	const struct fabric *fabric = dev->ibfs->fabric;
+
+	return !attr->sm_lid && fabric && fabric->static_owned;
 }
 
 int ucma_path_ask(struct ucma_id *id, unsigned int timeout_ms)
 {
-	struct ibfs *ibfs = id->dev->ibfs;
 	struct ibv_port_attr attr;
 	int err = id->dev->ops->query_port(id->dev, id->port, &attr);
 
 	if (err)
 		return err;
-	if (attr.sm_lid)
-		return ask_sa(id, &attr, timeout_ms);
-	if (!ibfs->fabric || !ibfs->fabric->static_owned)
-		return ibfs_fail(ibfs, ENETUNREACH, "rdma_cm: %s has no subnet manager", id->dev->name);
+	if (!ucma_static_subnet(id->dev, &attr))
+		return ask_path(id, timeout_ms);
 	id->query.task.fn = on_static;
-	task_queue(ibfs->tasks, &id->query.task);
+	task_queue(id->dev->ibfs->tasks, &id->query.task);
 	return 0;
 }
 

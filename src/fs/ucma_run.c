@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A rdma_cm command's answer, which goes into the client's memory: a helper
- * thread writes it, since the page may be long in coming. What the command made
- * is undone when that fails.
+ * A rdma_cm command's answer, which goes into the client's memory, and a value
+ * that it points to: a helper thread writes or reads it, since the page may be
+ * long in coming. What the command made is undone when the answer can't be told.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 /* A command whose helper hangs in a page that never comes doesn't stop a kill for longer. */
 #define PATIENCE	1.0		/* seconds */
 
-enum { WAITS, WRITES, GIVEN_UP };
+enum { WAITS, AT_WORK, GIVEN_UP };
 
 static struct ucma_cmd *from_job(struct job *job)
 {
@@ -66,6 +66,8 @@ static void settle_event(struct ucma_file *uf, struct ucma_event *event, int err
 		event->id->events_reported++;
 		event->id->backlog += event->made != NULL;
 	}
+	if (event->mc)
+		ucma_mc_counted(event->mc);
 	free(event);
 }
 
@@ -74,6 +76,8 @@ static void settle(struct ucma_cmd *cmd, int err)
 {
 	if (err && cmd->made)
 		ucma_id_free(cmd->made);
+	if (err && cmd->made_mc)
+		ucma_mc_free(cmd->made_mc);
 	if (cmd->event)
 		settle_event(cmd->uf, cmd->event, err);
 }
@@ -89,31 +93,60 @@ static void disowned(struct job *job)
 	free(from_job(job));
 }
 
-/* Helper. */
+/* Helper: true, unless the command was given up meanwhile. */
+static bool begin(struct ucma_cmd *cmd)
+{
+	int state = WAITS;
+
+	return atomic_compare_exchange_strong(&cmd->state, &state, AT_WORK);
+}
+
 static void write_run(struct job *job)
 {
 	struct ucma_cmd *cmd = from_job(job);
 	struct iovec local = { cmd->out, cmd->out_len };
 	struct iovec remote = { (void *)(uintptr_t)cmd->response, cmd->out_len };
-	int state = WAITS;
-	ssize_t n;
 
-	if (!atomic_compare_exchange_strong(&cmd->state, &state, WRITES))
-		return;
-	n = process_vm_writev(job->pid, &local, 1, &remote, 1, 0);
-	cmd->err = n == (ssize_t)cmd->out_len ? 0 : -EFAULT;
+	if (begin(cmd) && process_vm_writev(job->pid, &local, 1, &remote, 1, 0) !=
+	    (ssize_t)cmd->out_len)
+		cmd->err = -EFAULT;
+}
+
+static void read_run(struct job *job)
+{
+	struct ucma_cmd *cmd = from_job(job);
+	struct iovec local = { cmd->out, cmd->out_len };
+	struct iovec remote = { (void *)(uintptr_t)cmd->response, cmd->out_len };
+
+	if (begin(cmd) && process_vm_readv(job->pid, &local, 1, &remote, 1, 0) !=
+	    (ssize_t)cmd->out_len)
+		cmd->err = -EFAULT;
+}
+
+static void finish(struct ucma_cmd *cmd, int err)
+{
+	struct fs_req *req = cmd->req;
+	ssize_t result = err ? err : (ssize_t)cmd->count;
+
+	settle(cmd, err);
+	free(cmd);
+	fs_reply(req, result, NULL, 0);
 }
 
 static void write_done(struct job *job)
 {
 	struct ucma_cmd *cmd = from_job(job);
-	struct fs_req *req = cmd->req;
-	ssize_t result = cmd->err ? cmd->err : (ssize_t)cmd->count;
 
 	detach(cmd);
-	settle(cmd, cmd->err);
-	free(cmd);
-	fs_reply(req, result, NULL, 0);
+	finish(cmd, cmd->err);
+}
+
+static void read_done(struct job *job)
+{
+	struct ucma_cmd *cmd = from_job(job);
+
+	detach(cmd);
+	finish(cmd, cmd->err ? cmd->err : cmd->then(cmd));
 }
 
 void ucma_give_up(struct ucma_cmd *cmd, int err)
@@ -143,26 +176,53 @@ static bool cancel(struct fs_req *req)
 	return false;
 }
 
-ssize_t ucma_answer(struct ucma_cmd *cmd)
+static int start(struct ucma_cmd *cmd, void (*run)(struct job *), void (*done)(struct job *))
 {
 	int err;
 
 	cmd->job.ibfs = cmd->req->ibfs;
 	cmd->job.pid = cmd->req->cred.pid;
 	cmd->job.uid = cmd->req->cred.uid;
-	cmd->job.run = write_run;
-	cmd->job.done = write_done;
+	cmd->job.run = run;
+	cmd->job.done = done;
 	cmd->job.disowned = disowned;
 	ev_timer_init(&cmd->patience, on_patience, PATIENCE, 0.);
 	cmd->patience.data = cmd;
 	err = offload(&cmd->job);
-	if (err) {
-		settle(cmd, err);
-		free(cmd);
+	if (err)
 		return err;
-	}
 	DL_APPEND(cmd->uf->cmds, cmd);
 	cmd->req->priv = cmd;
 	cmd->req->cancel = cancel;
 	return FS_PENDING;
+}
+
+ssize_t ucma_answer(struct ucma_cmd *cmd)
+{
+	int ret = start(cmd, write_run, write_done);
+
+	if (ret == FS_PENDING)
+		return ret;
+	settle(cmd, ret);
+	free(cmd);
+	return ret;
+}
+
+void ucma_keep(struct ucma_cmd *cmd)
+{
+	if (cmd->in_len > sizeof(cmd->kept))
+		cmd->in_len = sizeof(cmd->kept);
+	memcpy(cmd->kept, cmd->in, cmd->in_len);
+	cmd->in = cmd->kept;
+}
+
+int ucma_fetch(struct ucma_cmd *cmd, uint64_t addr, size_t len, int (*then)(struct ucma_cmd *cmd))
+{
+	if (len > sizeof(cmd->out))
+		return -EINVAL;
+	ucma_keep(cmd);
+	cmd->response = addr;
+	cmd->out_len = len;
+	cmd->then = then;
+	return start(cmd, read_run, read_done);
 }

@@ -132,7 +132,7 @@ struct ipoib_group {
 	bool attached;			/* the QP is */
 	bool create;			/* the join in flight may create it */
 	bool rejoin;			/* was joined before the port went down */
-	uint8_t joined_as;		/* JOIN_* */
+	struct sa_member member;	/* as what it joined, or tries to */
 	enum ipoib_group_state state;
 	ev_tstamp next, delay;		/* when to try again, seconds to wait then */
 	ev_tstamp joined, used;
@@ -297,7 +297,7 @@ void ipoib_xmit_to(struct ipoib *ip, struct ipoib_tx *tx, const struct ipoib_add
 int sa_open(struct ipoib *ip);
 void sa_close(struct ipoib *ip);		/* what is asked ends unanswered */
 int sa_join(struct ipoib *ip, struct ipoib_group *group);	/* < 0: not asked; who asks tries again */
-void sa_leave(struct ipoib *ip, const struct ipoib_group *group);
+void sa_leave(struct ipoib *ip, struct ipoib_group *group);	/* if it has joined */
 int sa_path(struct ipoib *ip, struct ipoib_peer *peer);
 int sa_describe(struct ipoib *ip, struct ipoib_group *group);	/* mcast_described() follows */
 int sa_groups(struct ipoib *ip, struct sa_query *q);	/* of the partition: promisc_groups() */

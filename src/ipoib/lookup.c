@@ -37,6 +37,16 @@ struct ipoib *ipoib_of_host(struct ibfs *ibfs, const struct in6_addr *addr,
 	return NULL;
 }
 
+struct ipoib *ipoib_of_device(struct ibfs *ibfs, unsigned int dev, uint64_t num)
+{
+	struct ipoib *ip;
+
+	DL_FOREACH(ibfs->ipoibs, ip)
+		if (ip->created && ip->num >= num && ip->devnum == dev)
+			return ip;
+	return NULL;
+}
+
 int ipoib_port(const struct ipoib *ip, struct ibfs_device **dev, unsigned int *port, uint16_t *pkey)
 {
 	if (!ip->dev)
@@ -61,5 +71,29 @@ int ipoib_neighbour(struct ipoib *ip, const struct in6_addr *addr, union ibv_gid
 	if (!neigh->peer)
 		return -EAGAIN;
 	memcpy(gid->raw, neigh->peer->key + 3, sizeof(gid->raw));
+	return 0;
+}
+
+void ipoib_mgid(const struct ipoib *ip, const struct in6_addr *addr, union ibv_gid *mgid)
+{
+	if (IN6_IS_ADDR_V4MAPPED(addr))
+		mcast_gid4(ip, addr->s6_addr32[3], mgid);
+	else
+		mcast_gid6(ip, addr, mgid);
+}
+
+int ipoib_subnet(const struct ipoib *ip, struct ipoib_subnet *subnet)
+{
+	const struct ipoib_group *group = ip->bcast;
+	const struct ipoib_route *route;
+
+	if (!ip->dev || !group || group->state != GROUP_JOINED)
+		return -EADDRNOTAVAIL;
+	route = &group->route;
+	*subnet = (struct ipoib_subnet){
+		.qkey = group->qkey, .pkey = ip->pkey, .sl = route->sl,
+		.flow_label = route->flow_label, .traffic_class = route->traffic_class,
+		.hop_limit = route->hop_limit, .mtu = route->mtu, .rate = route->rate,
+	};
 	return 0;
 }

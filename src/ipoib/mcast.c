@@ -88,8 +88,7 @@ static void group_free(struct ipoib_group *group)
 
 	sa_cancel(ip, &group->query);
 	group_detach(group);
-	if (group->state == GROUP_JOINED)
-		sa_leave(ip, group);
+	sa_leave(ip, group);
 	tx_drop_queue(ip, &group->queue);
 	if (group->ah)
 		ip->ops->destroy_ah(group->ah);
@@ -289,7 +288,7 @@ static void group_change(struct ipoib_group *group)
 {
 	struct ipoib *ip = group->ip;
 
-	if (group->state == GROUP_JOINED && group->joined_as != sa_join_state(group))
+	if (group->state == GROUP_JOINED && group->member.join != sa_join_state(group))
 		sa_leave(ip, group);
 	group->full = true;
 	sa_cancel(ip, &group->query);

@@ -191,7 +191,11 @@ int sa_join(struct ipoib *ip, struct ipoib_group *group)
 	group->query.done = join_done;
 	group->query.owner = group;
 	group->query.kind = SA_JOIN;
-	group->joined_as = mcm.scope_join;
+	group->member.dev = ip->dev;
+	group->member.port = ip->port;
+	group->member.mgid = group->mgid;
+	group->member.join = mcm.scope_join;
+	sa_member_add(ip->ibfs, &group->member);
 	if (ip->static_subnet) {
 		sa_static_join(ip, group);
 		return 0;
@@ -253,12 +257,12 @@ static void nothing_done(struct sa_query *q, int err, const void *record)
 }
 
 /* Not waited for: at worst the SA keeps a member that hears nothing. */
-void sa_leave(struct ipoib *ip, const struct ipoib_group *group)
+void sa_leave(struct ipoib *ip, struct ipoib_group *group)
 {
-	struct mcmember mcm = { .scope_join = group->joined_as };
+	struct mcmember mcm = { .scope_join = sa_member_del(ip->ibfs, &group->member) };
 	struct sa_query once = { .done = nothing_done };
 
-	if (ip->static_subnet || !ip->active)
+	if (ip->static_subnet || !ip->active || group->state != GROUP_JOINED || !mcm.scope_join)
 		return;
 	memcpy(mcm.mgid, group->mgid.raw, 16);
 	memcpy(mcm.port_gid, ip->gid.raw, 16);

@@ -35,7 +35,7 @@ enum {
 	MCM_RATE = 1 << 9, MCM_SL = 1 << 12, MCM_FLOW = 1 << 13, MCM_HOP = 1 << 14,
 	MCM_JOIN = 1 << 16,
 };
-enum { JOIN_FULL = 1, JOIN_NON_MEMBER = 2, JOIN_SEND_ONLY = 4 };
+enum { JOIN_FULL = 1, JOIN_NON_MEMBER = 2, JOIN_SEND_ONLY = 4, JOIN_SEND_ONLY_FULL = 8 };
 
 struct path_rec {
 	__be64 service_id;
@@ -53,7 +53,7 @@ struct path_rec {
 };
 enum {
 	PATH_DGID = 1 << 2, PATH_SGID = 1 << 3, PATH_REVERSIBLE = 1 << 11, PATH_NUMB = 1 << 12,
-	PATH_PKEY = 1 << 13,
+	PATH_PKEY = 1 << 13, PATH_QOS_CLASS = 1 << 14,
 };
 
 /* What is to be a member of the group: JOIN_*. */
@@ -65,6 +65,14 @@ int sa_ask(struct ipoib *ip, struct sa_query *q, uint8_t method, uint16_t attr,
 void sa_static_join(struct ipoib *ip, struct ipoib_group *group);
 void sa_static_path(struct ipoib *ip, struct ipoib_peer *peer);
 void sa_static_groups(struct ipoib *ip, struct sa_query *q);
+/*
+ * member.c: the SA knows a port, and not who of the daemon's is the member there. Who joins
+ * is entered before it asks, at every time anew; who leaves learns of what its port is
+ * (JOIN_*) to be taken from the group, 0: nothing, since others are still there.
+ */
+void sa_member_add(struct ibfs *ibfs, struct sa_member *member);
+uint8_t sa_member_del(struct ibfs *ibfs, struct sa_member *member);
+
 /* The end port of the fabric that has the GUID, host order. NULL: none has. */
 struct fabric;
 const struct port *sa_static_port(const struct fabric *fabric, uint64_t guid);
