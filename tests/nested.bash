@@ -34,8 +34,9 @@ nested_ready() { is_gone "$NPID" || [ -e "/proc/$NPID/root$NMNT/version" ]; }
 
 nib() { "$BUILD/ibfs-run" -m "$NMNT" "$@"; }
 
-# suite FILE...: whole test files, side by side, on a second daemon's tree. What they
-# skip is told, with the reason.
+regex() { [[ $1 != *:* ]] || echo "${1#*:}"; }
+# suite FILE[:REGEX]...: whole test files, or tests by their names, side by side, on a
+# second daemon's tree. What they skip is told, with the reason.
 suite()
 {
 	local file path out pids=() pid ok=0
@@ -43,12 +44,13 @@ suite()
 	path=$(tr : '\n' <<<"$PATH" | grep -v libexec/bats | paste -sd :)
 	for file; do
 		env -i PATH="$path" HOME="${HOME:-/}" TMPDIR="${TMPDIR:-/tmp}" IBFS_BUILD="$BUILD" \
-			IBFS_NESTED=1 bats --tap "$TOP/tests/$file.bats" \
-			>"$BATS_TEST_TMPDIR/$file" 2>&1 </dev/null 3>&- &
+			IBFS_NESTED=1 bats --tap -f "$(regex "$file")" "$TOP/tests/${file%%:*}.bats" \
+			>"$BATS_TEST_TMPDIR/${file%%:*}" 2>&1 </dev/null 3>&- &
 		pids+=($!)
 	done
 	for pid in "${pids[@]}"; do wait "$pid" || ok=1; done
 	for file; do
+		file=${file%%:*}
 		out=$BATS_TEST_TMPDIR/$file
 		[ "1..$(grep -c '^ok ' "$out")" = "$(head -1 "$out")" ] || { ok=1; cat "$out" >&2; }
 		sed -n "s/^ok [0-9]* \(.*\) # skip \(.*\)/# not on the system's devices: $file: \1: \2/p" \

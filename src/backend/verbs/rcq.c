@@ -143,6 +143,8 @@ static void comp_free(struct watch *watch)
 {
 	struct comp *comp = (struct comp *)watch;
 
+	/* Queues of a device that died otherwise than by EIO can't be destroyed, and hold it. */
+	comp->channel->refcnt = 0;
 	ibv_destroy_comp_channel(comp->channel);
 	rdevs_put(comp->rdevs);
 	free(comp);
