@@ -293,7 +293,11 @@ static void watch_priority(struct daemon *d)
 
 static int start_services(struct ibfs *ibfs)
 {
-	ibfs->loop = ev_loop_new(EVFLAG_AUTO);
+	/*
+	 * The kernel gives a signal to one thread, which may be the one that sleeps in a
+	 * client's page: whoever runs the loop reads it from a descriptor.
+	 */
+	ibfs->loop = ev_loop_new(EVFLAG_SIGNALFD);
 	if (!ibfs->loop)
 		return -ENOMEM;
 	ibfs->tasks = taskq_new(ibfs->loop);

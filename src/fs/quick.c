@@ -49,6 +49,7 @@ struct ban {
 
 struct quick {
 	struct ibfs *ibfs;
+	sigset_t signals;		/* that the loop's threads leave to a descriptor */
 	pthread_mutex_t lock;		/* of leaders, bans and ended jobs */
 	pthread_cond_t moved;		/* a leader is back, or another leads */
 	struct ev_idle run;		/* never started: for its callback */
@@ -232,10 +233,9 @@ static void hand_back(struct quick *quick, struct leader *me)
 
 static void lead(struct quick *quick, struct leader *me)
 {
-	sigset_t none, old;
+	sigset_t old;
 
-	sigemptyset(&none);
-	pthread_sigmask(SIG_SETMASK, &none, &old);
+	pthread_sigmask(SIG_SETMASK, &quick->signals, &old);
 	if (quick->ibfs->priority)
 		priority_move(quick->ibfs->priority);
 	finish_ended(quick);
@@ -312,6 +312,7 @@ struct quick *quick_new(struct ibfs *ibfs)
 	if (!quick)
 		return NULL;
 	quick->ibfs = ibfs;
+	pthread_sigmask(SIG_SETMASK, NULL, &quick->signals);
 	pthread_mutex_init(&quick->lock, NULL);
 	pthread_cond_init(&quick->moved, NULL);
 	sem_init(&quick->wake, 0, 0);
