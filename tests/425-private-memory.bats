@@ -44,3 +44,37 @@ private()
 	BY=()
 	private user
 }
+
+# hold TEST [ROUNDS]: beside this test, until release().
+hold()
+{
+	mkfifo "$BATS_TEST_TMPDIR/go"
+	"$BUILD/ibfs-run" -m "$MNT" timeout 60 "${BY[@]}" "$BUILD/tests/uverbs_private" "$@" \
+		<"$BATS_TEST_TMPDIR/go" >"$BATS_TEST_TMPDIR/held" 2>&1 3>&- &
+	HELD=$!
+	exec 7>"$BATS_TEST_TMPDIR/go"
+	wait_for -t 60 file_has "$BATS_TEST_TMPDIR/held" holds || fail "$(cat "$BATS_TEST_TMPDIR/held")"
+}
+release()
+{
+	echo >&7
+	exec 7>&-
+	wait "$HELD" || fail "$(cat "$BATS_TEST_TMPDIR/held")"
+}
+
+@test "registered memory: the daemon holds one descriptor for all of a process's" {
+	wait_for fds_are "$IBFS_FDS"
+	hold hold 200
+	[ "$(fd_count "$IBFS_PID")" -lt $((IBFS_FDS + 50)) ] || fail "$(ls -l "/proc/$IBFS_PID/fd")"
+	grep -q "uid=0 bytes=$((201 * 4096)) limit=unlimited" "$MNT/pinned" || fail "$(cat "$MNT/pinned")"
+	release
+	wait_for fds_are "$IBFS_FDS"
+}
+
+@test "registered memory: each process of a user has all of RLIMIT_MEMLOCK" {
+	need_tool setpriv
+	BY=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	hold memlock
+	grep -q "uid=65534 bytes=65536 limit=65536" "$MNT/pinned" || fail "$(cat "$MNT/pinned")"
+	release
+}

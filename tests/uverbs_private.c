@@ -591,6 +591,65 @@ static void test_close_all(struct end *end)
 	use(end, map_private(SIZE), SIZE, true);
 }
 
+/* --- what the daemon counts and holds --- */
+
+/* Regions of odd sizes, which stay private; then somebody looks at the daemon. */
+static void test_hold(struct end *end)
+{
+	uint8_t *mem = map_private(rounds * PAGE), *own = map_private(PAGE);
+	struct ibv_mr *ours = reg(end, own, PAGE), *mr = ours;
+
+	own[0] = 5;
+	for (unsigned long i = 0; i < rounds; i++) {
+		mr = reg(end, mem + i * PAGE, 100);
+		CHECK(!is_shared(mem + i * PAGE));
+	}
+	CHECK(transfer(end, IBV_WR_RDMA_WRITE, ours, mr, 0, 100) == IBV_WC_SUCCESS);
+	CHECK(mem[(rounds - 1) * PAGE] == 5);
+	printf("holds\n");
+	fflush(stdout);
+	wait_byte(STDIN_FILENO);
+	_exit(failed);
+}
+
+/* Each address space has all of RLIMIT_MEMLOCK; less than a page of it is still a page. */
+static void register_all(struct end *end, size_t size)
+{
+	uint8_t *mem = map_private(size + PAGE);
+	struct ibv_mr *mr = reg(end, mem, size), *again;
+
+	CHECK(!ibv_reg_mr(end->pd, mem + size, 1, ACCESS) && errno == ENOMEM);
+	CHECK(!ibv_reg_mr(end->pd, mem, PAGE, ACCESS) && errno == ENOMEM);
+	CHECK(!ibv_dereg_mr(mr));
+	again = reg(end, mem + PAGE, size);
+	CHECK(!ibv_dereg_mr(again));
+	/* Kept for others to see. */
+	reg(end, mem, size);
+}
+
+/* By a user without CAP_IPC_LOCK, with another process of the same user beside it. */
+static void test_memlock(struct end *end)
+{
+	struct rlimit limit = { SIZE, SIZE }, none = { 0, 0 };
+	struct end mine;
+	int status;
+
+	CHECK(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	register_all(end, SIZE);
+	if (!fork()) {
+		open_end(&mine);
+		register_all(&mine, SIZE);
+		CHECK(!setrlimit(RLIMIT_MEMLOCK, &none));
+		CHECK(!ibv_reg_mr(mine.pd, map_private(PAGE), PAGE, ACCESS) && errno == EPERM);
+		_exit(failed);
+	}
+	CHECK(wait(&status) > 0 && !status);
+	printf("holds\n");
+	fflush(stdout);
+	wait_byte(STDIN_FILENO);
+	_exit(failed);
+}
+
 /* How long it takes: nanoseconds, for whoever asks. */
 static void test_time(struct end *end)
 {
@@ -618,7 +677,7 @@ static const struct {
 	{ "unmap", test_unmap }, { "realloc", test_realloc }, { "protect", test_protect },
 	{ "overlap", test_overlap }, { "many", test_many }, { "threads", test_threads },
 	{ "user", test_user }, { "limits", test_limits }, { "close_all", test_close_all },
-	{ "time", test_time },
+	{ "hold", test_hold }, { "memlock", test_memlock }, { "time", test_time },
 };
 
 int main(int argc, char **argv)

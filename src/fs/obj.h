@@ -183,6 +183,8 @@ void quotas_free(struct objs *objs);
 int pin_add(struct obj *obj, const struct fs_cred *cred, uint64_t bytes);
 void pin_drop(struct obj *obj, uint64_t bytes);
 int pinned_show(struct ibfs *ibfs, struct textbuf *out);
+/* A line of it. bytes, limit: UINT64_MAX is no limit. */
+void pin_show(struct textbuf *out, pid_t pid, uid_t uid, uint64_t bytes, uint64_t limit);
 void pins_free(struct objs *objs);
 
 /* obj_files.c: queues of lines that objects have, taken by whoever reads first. */

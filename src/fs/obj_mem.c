@@ -14,6 +14,7 @@
 
 #include "fs/client_mem.h"
 #include "fs/obj.h"
+#include "fs/uverbs.h"
 
 struct pin {
 	struct pin *prev, *next;
@@ -84,18 +85,22 @@ void pin_drop(struct obj *obj, uint64_t bytes)
 	free(pin);
 }
 
+void pin_show(struct textbuf *out, pid_t pid, uid_t uid, uint64_t bytes, uint64_t limit)
+{
+	text_printf(out, "pid=%d uid=%u bytes=%llu limit=", pid, uid, (unsigned long long)bytes);
+	if (limit == UINT64_MAX)
+		text_printf(out, "unlimited\n");
+	else
+		text_printf(out, "%llu\n", (unsigned long long)limit);
+}
+
 int pinned_show(struct ibfs *ibfs, struct textbuf *out)
 {
 	struct pin *pin;
 
-	DL_FOREACH(ibfs->fs->objs->pins, pin) {
-		text_printf(out, "pid=%d uid=%u bytes=%llu limit=", pin->pid, pin->uid,
-			    (unsigned long long)pin->bytes);
-		if (pin->limit == UINT64_MAX)
-			text_printf(out, "unlimited\n");
-		else
-			text_printf(out, "%llu\n", (unsigned long long)pin->limit);
-	}
+	DL_FOREACH(ibfs->fs->objs->pins, pin)
+		pin_show(out, pin->pid, pin->uid, pin->bytes, pin->limit);
+	uv_pins_show(ibfs->fs, out);
 	return 0;
 }
 

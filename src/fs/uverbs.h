@@ -69,6 +69,7 @@ struct uv_range {
 	int fd;				/* /proc/PID/mem, bound to the address space; -1: none */
 	struct uv_shared shared;
 	pid_t tgid;
+	uint8_t program[16];		/* which of the programs that the process has been */
 	uint64_t limit;			/* RLIMIT_MEMLOCK, or UINT64_MAX */
 };
 void uv_range_init(struct uv_range *range);
@@ -80,19 +81,30 @@ int uv_tgid(pid_t tid, pid_t *tgid);
 /* Helper: may the process read, or write, all of it now? 0, -EFAULT. */
 int uv_range_check(pid_t tgid, uint64_t start, uint64_t length, bool write);
 
-/* Bytes that a process has registered, for its RLIMIT_MEMLOCK. */
+/*
+ * Bytes that a process has registered, for its RLIMIT_MEMLOCK. Of one address
+ * space, as the kernel's mm->pinned_vm: another program in the process begins at 0.
+ */
 struct uv_pin {
 	struct uv_pin *prev, *next;
 	pid_t tgid;
-	uint64_t bytes;
+	uid_t uid;
+	uint8_t program[16];
+	struct uv_space_file *file;	/* NULL: none of it is private */
+	uint64_t bytes, limit;
 	unsigned int refs;
 };
-int uv_pin(struct fs *fs, const struct uv_range *range, struct uv_pin **pin);	/* -ENOMEM */
+/* -ENOMEM; -EPERM: it may not lock anything. */
+int uv_pin(struct fs *fs, const struct uv_range *range, uid_t uid, struct uv_pin **pin);
 void uv_unpin(struct fs *fs, struct uv_pin *pin, uint64_t bytes);
+struct textbuf;
+/* A line a process, as in the tree's `pinned`. */
+void uv_pins_show(const struct fs *fs, struct textbuf *out);
 /* What a range counts for there: the pages that it touches, in bytes. */
 uint64_t uv_range_bytes(const struct uv_range *range);
 /* Uses the range's fds up, also when it fails: NULL. The range begins at *off of the memory. */
-struct memory *uv_memory(struct ibfs *ibfs, struct uv_range *range, uid_t uid, uint64_t *off);
+struct memory *uv_memory(struct ibfs *ibfs, struct uv_range *range, struct uv_pin *pin,
+			 uint64_t *off);
 
 /* --- objects (uverbs_obj.c) --- */
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/auxvec.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -150,6 +151,38 @@ static void look_shared(struct uv_range *range, pid_t tid, const struct mapping 
 	range->shared.off = map->off + (range->start - map->from);
 }
 
+/* Where the kernel put 16 random bytes when the program began: getauxval(3), AT_RANDOM. */
+static uint64_t random_bytes_at(pid_t tid)
+{
+	uint64_t aux[128] = { 0 };
+	char path[40];
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, aux, sizeof(aux) - 2 * sizeof(aux[0]));
+		close(fd);
+	}
+	for (ssize_t i = 0; i + 1 < n / (ssize_t)sizeof(aux[0]); i += 2)
+		if (aux[i] == AT_RANDOM)
+			return aux[i + 1];
+	return 0;
+}
+
+/*
+ * Tells programs that run in a process one after the other apart: one that
+ * changes its own bytes is taken for another one.
+ */
+static void look_program(struct uv_range *range, pid_t tid)
+{
+	uint64_t at = random_bytes_at(tid);
+
+	if (!at || pread(range->fd, range->program, sizeof(range->program), (off_t)at) < 0)
+		memset(range->program, 0, sizeof(range->program));
+}
+
 void uv_range_init(struct uv_range *range)
 {
 	*range = (struct uv_range){ .fd = -1, .shared.fd = -1 };
@@ -174,6 +207,7 @@ int uv_range_look(struct uv_range *range, pid_t tid)
 	range->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (range->fd < 0)
 		return errno == EACCES ? -EPERM : -errno;
+	look_program(range, tid);
 	if (range->on_demand)
 		return 0;
 	err = look_maps(range, tid, &map);

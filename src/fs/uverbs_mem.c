@@ -12,14 +12,21 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fs/obj.h"
 #include "fs/uverbs.h"
+
+/* /proc/PID/mem of an address space. */
+struct uv_space_file {
+	unsigned int refs;		/* its pin's, and one a memory */
+	int fd;
+};
 
 struct uv_mem {
 	unsigned int refs;		/* the memory's, and one a job */
 	struct ibfs *ibfs;
 	pid_t pid;
 	uid_t uid;
-	int fd;
+	struct uv_space_file *file;
 	bool on_demand;
 	uint64_t start;
 	struct uv_io *ios;
@@ -50,21 +57,53 @@ uint64_t uv_range_bytes(const struct uv_range *range)
 	return ((start + range->length + in_page) & ~in_page) - (start & ~in_page);
 }
 
-int uv_pin(struct fs *fs, const struct uv_range *range, struct uv_pin **out)
+static void file_put(struct uv_space_file *file)
 {
-	uint64_t bytes = uv_range_bytes(range);
+	if (!file || --file->refs)
+		return;
+	close(file->fd);
+	free(file);
+}
+
+static struct uv_pin *pin_find(const struct fs *fs, const struct uv_range *range)
+{
 	struct uv_pin *pin;
 
-	DL_SEARCH_SCALAR(fs->uv_pins, pin, tgid, range->tgid);
+	DL_FOREACH(fs->uv_pins, pin)
+		if (pin->tgid == range->tgid &&
+		    !memcmp(pin->program, range->program, sizeof(pin->program)))
+			return pin;
+	return NULL;
+}
+
+static struct uv_pin *pin_new(struct fs *fs, const struct uv_range *range, uid_t uid)
+{
+	struct uv_pin *pin = calloc(1, sizeof(*pin));
+
+	if (!pin)
+		return NULL;
+	pin->tgid = range->tgid;
+	pin->uid = uid;
+	memcpy(pin->program, range->program, sizeof(pin->program));
+	DL_APPEND(fs->uv_pins, pin);
+	return pin;
+}
+
+/* can_do_mlock() and the check of mm->pinned_vm in the kernel's ib_umem_get(). */
+int uv_pin(struct fs *fs, const struct uv_range *range, uid_t uid, struct uv_pin **out)
+{
+	uint64_t bytes = uv_range_bytes(range);
+	struct uv_pin *pin = pin_find(fs, range);
+
+	if (!range->limit)
+		return -EPERM;
 	if ((pin ? pin->bytes : 0) + bytes > range->limit)
 		return -ENOMEM;
-	if (!pin) {
-		pin = calloc(1, sizeof(*pin));
-		if (!pin)
-			return -ENOMEM;
-		pin->tgid = range->tgid;
-		DL_APPEND(fs->uv_pins, pin);
-	}
+	if (!pin)
+		pin = pin_new(fs, range, uid);
+	if (!pin)
+		return -ENOMEM;
+	pin->limit = range->limit;
 	pin->bytes += bytes;
 	pin->refs++;
 	*out = pin;
@@ -76,8 +115,17 @@ void uv_unpin(struct fs *fs, struct uv_pin *pin, uint64_t bytes)
 	pin->bytes -= bytes;
 	if (--pin->refs)
 		return;
+	file_put(pin->file);
 	DL_DELETE(fs->uv_pins, pin);
 	free(pin);
+}
+
+void uv_pins_show(const struct fs *fs, struct textbuf *out)
+{
+	const struct uv_pin *pin;
+
+	DL_FOREACH(fs->uv_pins, pin)
+		pin_show(out, pin->tgid, pin->uid, pin->bytes, pin->limit);
 }
 
 /* --- transfers --- */
@@ -86,17 +134,19 @@ static void mem_put(struct uv_mem *mem)
 {
 	if (--mem->refs)
 		return;
-	close(mem->fd);
+	file_put(mem->file);
 	free(mem);
 }
 
 static int io_move(struct uv_io *io, void *buf, size_t len, bool write)
 {
+	int fd = io->mem->file->fd;
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n = write ? pwrite(io->mem->fd, (char *)buf + done, len - done, io->addr + done) :
-				    pread(io->mem->fd, (char *)buf + done, len - done, io->addr + done);
+		char *at = (char *)buf + done;
+		ssize_t n = write ? pwrite(fd, at, len - done, io->addr + done) :
+				    pread(fd, at, len - done, io->addr + done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -212,8 +262,23 @@ static const struct remote_ops process_ops = {
 	.free = mem_free,
 };
 
+/* One descriptor serves all that the process registers. */
+static struct uv_space_file *pin_file(struct uv_pin *pin, struct uv_range *range)
+{
+	if (!pin->file) {
+		pin->file = calloc(1, sizeof(*pin->file));
+		if (!pin->file)
+			return NULL;
+		pin->file->refs = 1;
+		pin->file->fd = range->fd;
+		range->fd = -1;
+	}
+	pin->file->refs++;
+	return pin->file;
+}
+
 /* From the start of a page, so that what is aligned there is aligned here. */
-static struct memory *process_memory(struct ibfs *ibfs, struct uv_range *range, uid_t uid,
+static struct memory *process_memory(struct ibfs *ibfs, struct uv_range *range, struct uv_pin *pin,
 				     uint64_t *off)
 {
 	struct uv_mem *mem = calloc(1, sizeof(*mem));
@@ -224,13 +289,12 @@ static struct memory *process_memory(struct ibfs *ibfs, struct uv_range *range, 
 	mem->refs = 1;
 	mem->ibfs = ibfs;
 	mem->pid = range->tgid;
-	mem->uid = uid;
-	mem->fd = range->fd;
+	mem->uid = pin->uid;
 	mem->on_demand = range->on_demand;
 	*off = range->start % sysconf(_SC_PAGESIZE);
 	mem->start = range->start - *off;
-	range->fd = -1;
-	memory = memory_remote(&process_ops, mem, *off + range->length);
+	mem->file = pin_file(pin, range);
+	memory = mem->file ? memory_remote(&process_ops, mem, *off + range->length) : NULL;
 	if (!memory)
 		mem_put(mem);
 	return memory;
@@ -247,14 +311,15 @@ static struct memory *shared_memory(const struct uv_range *range, uint64_t *off)
 	return memory_share(shared->fd, from, end - from, shared->page);
 }
 
-struct memory *uv_memory(struct ibfs *ibfs, struct uv_range *range, uid_t uid, uint64_t *off)
+struct memory *uv_memory(struct ibfs *ibfs, struct uv_range *range, struct uv_pin *pin,
+			 uint64_t *off)
 {
 	struct memory *memory = NULL;
 
 	if (range->shared.fd >= 0)
 		memory = shared_memory(range, off);
 	if (!memory)
-		memory = process_memory(ibfs, range, uid, off);
+		memory = process_memory(ibfs, range, pin, off);
 	uv_range_drop(range);
 	return memory;
 }

@@ -81,12 +81,12 @@ void uv_prep_reg_mr(struct uv_cmd *cmd)
 static int take_range(struct uv_cmd *cmd, struct uv_pin **pin, struct ibfs_mr_init *init)
 {
 	struct fs *fs = cmd->req->ibfs->fs;
-	int err = uv_pin(fs, &cmd->range, pin);
+	int err = uv_pin(fs, &cmd->range, cmd->req->cred.uid, pin);
 
 	if (err)
 		return ibfs_fail(cmd->req->ibfs, -err, "%s: process %d registers more than RLIMIT_MEMLOCK",
 				 cmd->uf->name, (int)cmd->range.tgid);
-	init->mem = uv_memory(cmd->req->ibfs, &cmd->range, cmd->req->cred.uid, &init->mem_off);
+	init->mem = uv_memory(cmd->req->ibfs, &cmd->range, *pin, &init->mem_off);
 	if (init->mem)
 		return 0;
 	uv_unpin(fs, *pin, uv_range_bytes(&cmd->range));
