@@ -33,7 +33,7 @@
 
 #include <ibfs/bell_words.h>
 
-#define UMAD_RING_MAGIC		0x69627233U	/* changes with the layout */
+#define UMAD_RING_MAGIC		0x69627234U	/* changes with the layout */
 #define UMAD_RING_SLOTS		256U		/* a power of 2 */
 #define UMAD_RING_DATA		376U		/* header and a MAD of one segment */
 #define UMAD_RING_SENDS		64U		/* a power of 2 */
@@ -61,6 +61,11 @@ struct umad_ring {
 	_Alignas(64) atomic_uint hdr_size;	/* of the file's layout */
 	atomic_uint plain[2];		/* by QP: bit n: agent n is there, and has no RMPP */
 	atomic_uint exit_port;		/* the only one that directed routes begin with; 0: ask */
+	/*
+	 * Nobody need ring while there are answers to read: who has read them all
+	 * does, and the daemon looks now and then.
+	 */
+	atomic_uint patient;
 	_Alignas(64) struct bell_words bell;
 	_Alignas(64) atomic_ullong taken;	/* the next one to take */
 	/* the client's */
@@ -108,6 +113,18 @@ static inline atomic_uint *umad_ring_flight(struct umad_ring *ring, unsigned int
 	const uint8_t *tid = (const uint8_t *)mad + 12;
 
 	return &ring->flights[(((unsigned int)tid[2] << 8 | tid[3]) + agent * 97) % UMAD_RING_FLIGHTS];
+}
+
+/* Is there a MAD to take? */
+static inline bool umad_ring_unread(const struct umad_ring *ring)
+{
+	return atomic_load(&ring->tail) != atomic_load(&ring->head);
+}
+
+/* Is there one that was left, and not taken? */
+static inline bool umad_ring_unsent(const struct umad_ring *ring)
+{
+	return atomic_load(&ring->sent) != atomic_load(&ring->taken);
 }
 
 /*

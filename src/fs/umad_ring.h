@@ -7,6 +7,8 @@
 #ifndef IBFS_FS_UMAD_RING_H
 #define IBFS_FS_UMAD_RING_H
 
+#include <ev.h>
+
 #include <ibfs/bell.h>
 #include <ibfs/umad_ring.h>
 
@@ -28,6 +30,9 @@ struct ring {
 	struct ring *hot_prev, *hot_next;	/* of fs->hot: its bell is heard */
 	bool hot;
 	uint64_t taken;
+	struct ev_timer period;		/* to look without a bell, while mem->patient is set */
+	uint64_t before;		/* taken, when it began */
+	unsigned int in_row;		/* bells of a client that had answers to read */
 };
 
 /* The ioctl: makes the ring. -EBUSY: the file has one; -ENOMEM, -EMFILE. */

@@ -14,6 +14,8 @@
 #include "fs/umad_ring.h"
 
 #define MAD_HEADER	24		/* IBA 13.4.3 */
+#define PERIOD		0.001		/* seconds */
+#define IN_ROW		8		/* bells that a client with answers to read rang */
 
 /* --- what the client must know --- */
 
@@ -115,6 +117,19 @@ void umad_send_drain(struct umad_file *uf)
 
 /* --- hot and cold --- */
 
+/* What was left before the client knew didn't ring. */
+static void end_patience(struct ring *ring)
+{
+	struct ev_loop *loop = ring->uf->file->ibfs->loop;
+
+	atomic_store(&ring->mem->patient, 0);
+	umad_send_drain(ring->uf);
+	if (!ev_is_active(&ring->period))
+		return;
+	ev_ref(loop);
+	ev_timer_stop(loop, &ring->period);
+}
+
 void umad_sends_run(struct ibfs *ibfs)
 {
 	struct ring *ring;
@@ -123,12 +138,42 @@ void umad_sends_run(struct ibfs *ibfs)
 		umad_send_drain(ring->uf);
 }
 
+/* Once nothing came in a period the client rings again. */
+static void on_period(struct ev_loop *loop, struct ev_timer *w, int revents)
+{
+	struct ring *ring = w->data;
+
+	(void)loop;
+	(void)revents;
+	umad_send_drain(ring->uf);
+	if (ring->taken == ring->before || ring->dead)
+		end_patience(ring);
+	ring->before = ring->taken;
+}
+
+/* Time and again the client left something while it had answers to read. */
+static void begin_patience(struct ring *ring)
+{
+	struct ev_loop *loop = ring->uf->file->ibfs->loop;
+
+	ev_timer_init(&ring->period, on_period, PERIOD, PERIOD);
+	ring->period.data = ring;
+	ring->before = ring->taken;
+	ev_timer_start(loop, &ring->period);
+	ev_unref(loop);		/* it doesn't keep a loop going */
+	atomic_store(&ring->mem->patient, 1);
+}
+
 static bool on_bell(struct bell *bell)
 {
 	struct ring *ring = (struct ring *)((char *)bell - offsetof(struct ring, bell));
+	bool unread = umad_ring_filled(ring->uf);
 	uint64_t taken = ring->taken;
 
 	umad_send_drain(ring->uf);
+	ring->in_row = unread ? ring->in_row + 1 : 0;
+	if (ring->in_row >= IN_ROW && bell->slot && !ev_is_active(&ring->period))
+		begin_patience(ring);
 	/* Another's needed the place: from here on the client writes to the file. */
 	if (!bell->slot)
 		umad_send_cool(ring);
@@ -144,7 +189,7 @@ void umad_send_cool(struct ring *ring)
 	ring->hot = false;
 	DL_DELETE2(ibfs->fs->hot, ring, hot_prev, hot_next);
 	bell_remove(ibfs, &ring->bell);
-	umad_send_drain(ring->uf);
+	end_patience(ring);
 }
 
 void umad_send_warm(struct umad_file *uf)

@@ -20,6 +20,8 @@ struct umad_ring;
 __attribute__((visibility("hidden"))) struct umad_ring *preload_ring(int fd);
 /* The same, by a system call: NULL if it isn't that file any more. */
 __attribute__((visibility("hidden"))) struct umad_ring *preload_ring_live(int fd);
+/* Is it this thread that polls it? Of a descriptor that has a ring. */
+__attribute__((visibility("hidden"))) bool preload_ring_reads(int fd);
 /* The program is about to write to the descriptor. True: its MAD was left in the ring. */
 __attribute__((visibility("hidden"))) bool preload_send(int fd, const void *buf, size_t size);
 

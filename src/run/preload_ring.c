@@ -34,6 +34,7 @@ enum { ASK_MS = 5000 };
 
 static struct preload_slot slots[PRELOAD_FDS];
 static atomic_bool used;		/* any of them, ever */
+static _Atomic pthread_t readers[PRELOAD_FDS];	/* who polled it last */
 
 /* The C library's, under the names that are ours here. */
 static struct calls {
@@ -95,16 +96,17 @@ struct umad_ring *preload_ring(int fd)
 	return slot ? atomic_load(&slot->mem) : NULL;
 }
 
+bool preload_ring_reads(int fd)
+{
+	return pthread_equal(atomic_load_explicit(&readers[fd], memory_order_relaxed),
+			     pthread_self());
+}
+
 struct umad_ring *preload_ring_live(int fd)
 {
 	struct preload_slot *slot = slot_of(fd);
 
 	return slot ? live_ring(slot, fd) : NULL;
-}
-
-static bool filled(struct umad_ring *ring)
-{
-	return atomic_load(&ring->tail) != atomic_load(&ring->head);
 }
 
 /* --- open --- */
@@ -272,7 +274,7 @@ ssize_t read(int fd, void *buf, size_t size)
 
 	if (preload_event_read(fd, buf, size, &n))
 		return n;
-	if (slot && filled(atomic_load(&slot->mem))) {
+	if (slot && umad_ring_unread(atomic_load(&slot->mem))) {
 		pthread_testcancel();
 		ring = writable(fd, buf, size) ? live_ring(slot, fd) : NULL;
 		len = ring ? umad_ring_take(ring, atomic_load(&ring->tail), buf, size) : 0;
@@ -292,7 +294,7 @@ static int sleep_on(struct umad_ring *ring, const struct timespec *until)
 	int type, ret;
 
 	atomic_store(&ring->waiting, 1);
-	if (filled(ring) || atomic_load(&ring->more) || atomic_load(&ring->dead))
+	if (umad_ring_unread(ring) || atomic_load(&ring->more) || atomic_load(&ring->dead))
 		return 0;
 	/* poll() is a cancellation point, and OpenSM ends its receiver by that. */
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
@@ -351,21 +353,25 @@ static int ring_poll(struct preload_slot *slot, struct pollfd *pfd, int timeout)
 	struct umad_ring *ring;
 	int ret;
 
+	atomic_store_explicit(&readers[pfd->fd], pthread_self(), memory_order_relaxed);
 	for (;;) {
 		ring = atomic_load(&slot->mem);
-		if (filled(ring) && live_ring(slot, pfd->fd)) {
+		if (umad_ring_unread(ring) && live_ring(slot, pfd->fd)) {
 			pfd->revents = pfd->events & (POLLIN | POLLRDNORM);
 			return 1;
 		}
 		if (!timeout || !atomic_load(&slot->mark) || atomic_load(&ring->dead) ||
 		    atomic_load(&ring->more))
 			break;
+		/* Who left MADs while there were answers to read needn't have rung. */
+		if (umad_ring_unsent(ring) && bell_ring(&ring->bell) && umad_ring_unread(ring))
+			continue;
 		ret = wait_for_mad(ring, &timeout);
 		if (ret) {
 			errno = ret;
 			return -1;
 		}
-		ret = filled(ring) ? 0 : next()->poll(pfd, 1, 0);
+		ret = umad_ring_unread(ring) ? 0 : next()->poll(pfd, 1, 0);
 		if (ret)
 			return ret;
 	}

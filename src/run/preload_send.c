@@ -134,6 +134,9 @@ static void call_daemon(struct umad_ring *ring, int fd)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
 
+	/* This thread comes for the answers, and rings then. */
+	if (atomic_load(&ring->patient) && umad_ring_unread(ring) && preload_ring_reads(fd))
+		return;
 	if (!bell_ring(&ring->bell))
 		syscall(SYS_poll, &pfd, 1, 0);
 }
