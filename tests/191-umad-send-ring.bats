@@ -33,6 +33,7 @@ need_bells() { need_kernel 6 7; [ "$(cat /proc/sys/kernel/io_uring_disabled)" = 
 @test "send ring: a signal's handler that writes" { umad_send handler; }
 @test "send ring: one that shares it is killed anywhere" { umad_send killed; }
 @test "send ring: what was left goes out" { umad_send left; }
+@test "send ring: what is left by a client with answers to read goes out" { umad_send patient; }
 @test "send ring: what was written before a close goes out" { umad_send close; }
 @test "send ring: a client that writes what it likes into it" { umad_send hostile; }
 @test "send ring: many files" { umad_send many; }

@@ -492,6 +492,29 @@ static void test_left(void)
 	}
 }
 
+/*
+ * A client that has answers to read needn't ring: what it leaves goes out all the
+ * same, when it reads them, and when it doesn't.
+ */
+static void test_patient(void)
+{
+	int agent, fd = open_warm(0, &agent), to = trap_receiver(), other = add_sender(fd, 1);
+	struct mad mad;
+
+	for (int round = 0; round < 50; round++) {
+		for (uint32_t tid = 1; tid <= 40; tid++)
+			CHECK(send_info(write, fd, agent, tid));
+		for (uint32_t tid = 1; tid <= 20; tid++)
+			answered(fd, tid);
+		make_trap(&mad, other, 1);
+		CHECK(write(fd, &mad, sizeof(mad)) == sizeof(mad));
+		check_traps(to, 1);
+		CHECK(send_info(write, fd, agent, 41));
+		for (uint32_t tid = 21; tid <= 41; tid++)
+			answered(fd, tid);
+	}
+}
+
 /* Under ibfs-run: everything written before a close goes out. */
 static void test_close(void)
 {
@@ -642,6 +665,7 @@ static const struct test tests[] = {
 	{ "killed", test_killed },
 	{ "busy", test_busy },
 	{ "left", test_left },
+	{ "patient", test_patient },
 	{ "close", test_close },
 	{ "hostile", test_hostile },
 	{ "many", test_many },
