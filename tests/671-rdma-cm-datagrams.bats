@@ -182,15 +182,13 @@ groups_meet()
 
 @test "joins by the ABI itself, and nothing is left" {
 	wait_for no_group
-	run_on 1
-	"${RUN[@]}" "$BUILD/tests/rdma_cm_raw" "$MNT/dev/infiniband/rdma_cm" 10.71.0.1
+	host 1 "$BUILD/tests/rdma_cm_raw" "$MNT/dev/infiniband/rdma_cm" 10.71.0.1
 	wait_for no_ids
 	wait_for no_group
 }
 
 @test "a new subnet manager: members are told that they are none, and can join again" {
-	run_on 3
-	"${RUN[@]}" "$BUILD/tests/rdma_cm_raw" "$MNT/dev/infiniband/rdma_cm" 10.71.0.3 new-sm \
+	host 3 timeout 60 "$BUILD/tests/rdma_cm_raw" "$MNT/dev/infiniband/rdma_cm" 10.71.0.3 new-sm \
 		</dev/null >"$BATS_TEST_TMPDIR/server" 2>&1 3>&- &
 	SERVER=$!
 	wait_for file_has "$BATS_TEST_TMPDIR/server" '^joined' || server_log
