@@ -85,26 +85,29 @@ static void leave(struct ucma_mc *mc)
 
 /* --- what becomes of it --- */
 
-static void post(struct ucma_mc *mc, int err, const struct ibv_ah_attr *ah)
+static struct ucma_event *event_of(struct ucma_mc *mc, enum ucma_event_type type, int status)
 {
-	enum ucma_event_type type = err ? UCMA_MULTICAST_ERROR : UCMA_MULTICAST_JOIN;
-	struct ucma_event *event = ucma_event_new(mc->id, type, err);
+	struct ucma_event *event = ucma_event_new(mc->id, type, status);
 
 	if (!event)
-		return;
+		return NULL;
 	event->mc = mc;
 	event->resp.uid = mc->uid;
 	event->resp.id = mc->num;
-	if (!err) {
-		event->resp.param.ud.qp_num = MCAST_QPN;
-		event->resp.param.ud.qkey = mc->id->qkey;
-		ucma_put_ah(&event->resp.param.ud.ah_attr, ah);
-	}
-	ucma_event_post(event);
+	return event;
+}
+
+static void failed(struct ucma_mc *mc, int err)
+{
+	struct ucma_event *event = event_of(mc, UCMA_MULTICAST_ERROR, err);
+
+	if (event)
+		ucma_event_post(event);
 }
 
 static void joined(struct ucma_mc *mc, const struct mcmember *record)
 {
+	struct ucma_event *event = event_of(mc, UCMA_MULTICAST_JOIN, 0);
 	uint32_t sfh = be32toh(record->sl_flow_hop);
 	struct ibv_ah_attr ah = {
 		.dlid = be16toh(record->mlid), .sl = sfh >> 28, .static_rate = record->rate & 0x3f,
@@ -113,8 +116,13 @@ static void joined(struct ucma_mc *mc, const struct mcmember *record)
 			 .traffic_class = record->tclass },
 	};
 
+	if (!event)
+		return;
 	memcpy(ah.grh.dgid.raw, record->mgid, 16);
-	post(mc, 0, &ah);
+	event->resp.param.ud.qp_num = MCAST_QPN;
+	event->resp.param.ud.qkey = mc->id->qkey;
+	ucma_put_ah(&event->resp.param.ud.ah_attr, &ah);
+	ucma_event_post(event);
 }
 
 static struct ucma_mc *from_once(struct mad_once *once)
@@ -144,7 +152,7 @@ static void on_answer(struct mad_once *once, int err, const void *mad, size_t le
 		return;
 	}
 	leave(mc);
-	post(mc, err, NULL);
+	failed(mc, err);
 }
 
 static void on_static(struct task *task)
@@ -157,7 +165,7 @@ static void on_static(struct task *task)
 				   mc->record.mgid);
 	if (mlid < 0) {
 		leave(mc);
-		post(mc, mlid, NULL);
+		failed(mc, mlid);
 		return;
 	}
 	mc->attached = true;
@@ -276,7 +284,7 @@ void ucma_port_event(struct ibfs_device *dev, unsigned int port, enum ibv_event_
 				continue;
 			stop(mc);
 			sa_member_del(mc->fs->ibfs, &mc->member);
-			post(mc, -ENETRESET, NULL);
+			failed(mc, -ENETRESET);
 		}
 	}
 }
