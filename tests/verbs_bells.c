@@ -5,6 +5,8 @@
  */
 #include <sys/mman.h>
 
+#include <ibfs/bell_words.h>
+
 #include "verbs_test.h"
 
 #include <rdma/rdma_user_rxe.h>
@@ -54,7 +56,7 @@ static void produce(uint32_t num)
 
 static bool must_ring(void)
 {
-	CHECK(bell == !ring->pad_1[0]);
+	CHECK((bell == DOORBELL_QUIET) == !ring->pad_1[0]);
 	return ring->pad_1[0];
 }
 
@@ -105,8 +107,10 @@ static void test_error(void)
 	for (int i = 0; i < 100 && !must_ring(); i++)
 		tick(0.001);
 	CHECK(must_ring());
+	CHECK(bell == DOORBELL_RING);
 	CHECK(!to_state(IBV_QPS_RESET));
 	CHECK(must_ring());
+	CHECK(bell == DOORBELL_ASK);
 	close_ring();
 }
 

@@ -25,6 +25,13 @@ enum bell_state {
 	BELL_RUNG,		/* it is about to look */
 };
 
+/* What a send ring says of its doorbell. */
+enum doorbell {
+	DOORBELL_ASK,		/* may be refused, by the queue's state */
+	DOORBELL_QUIET,		/* tells nothing: the ring is looked at */
+	DOORBELL_RING,		/* only tells to look */
+};
+
 struct bell_words {
 	atomic_uint quiet;	/* not 0: the daemon looks by itself, and need not be rung */
 	atomic_uint word[BELL_WORDS];	/* enum bell_state, by processor % BELL_WORDS */
@@ -44,8 +51,8 @@ static inline bool bell_heard(struct bell_words *words)
 }
 
 /*
- * After work was left where the daemon finds it. False: nobody is there, and
- * the daemon has to be told another way. May change errno.
+ * After work was left where the daemon finds it. False: perhaps nobody is there,
+ * and the daemon has to be told another way. May change errno.
  */
 static inline bool bell_ring(struct bell_words *words)
 {
@@ -58,8 +65,7 @@ static inline bool bell_ring(struct bell_words *words)
 		return true;
 	if (!atomic_compare_exchange_strong(word, &state, BELL_RUNG))
 		return state == BELL_RUNG;
-	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
-	return true;
+	return syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0) > 0;
 }
 
 #endif

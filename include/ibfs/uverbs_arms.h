@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The second page of a uverbs file's memory: completion queues' requests to be
+ * The third page of a uverbs file's memory: completion queues' requests to be
  * told of the next completion (REQ_NOTIFY_CQ), left here instead of sent. By the
  * CQ's handle. The engine counts `state` up, adds a completion, whose event it
  * decides on by what was wanted before, and counts on. So who asks
@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define UVERBS_ARMS_OFFSET	4096
+#define UVERBS_ARMS_OFFSET	8192
 #define UVERBS_ARMS_SIZE	4096
 #define UVERBS_ARMS		(UVERBS_ARMS_SIZE / sizeof(struct uverbs_arm))
 

@@ -169,8 +169,8 @@ struct verbs_client {
 	void (*arrived)(struct verbs_client *client);	/* CQ: each completion, asked for or not */
 	struct ring_space *rings;	/* NULL: each ring has a file of its own */
 	/*
-	 * QP: 1 while its send ring need not be rung, beside what the ring itself
-	 * says; for who can't find the ring. NULL: told nowhere.
+	 * QP: enum doorbell (ibfs/bell_words.h) of its send ring, beside what the
+	 * ring itself says; for who can't find the ring. NULL: told nowhere.
 	 */
 	_Atomic uint8_t *bell;
 	/*

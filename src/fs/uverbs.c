@@ -173,6 +173,7 @@ static void uverbs_release(struct file *file)
 
 	if (!uf)
 		return;
+	uv_bell_stop(uf);
 	end_context(uf);
 	DL_DELETE(file->ibfs->fs->uverbs, uf);
 	uv_space_free(uf->space);

@@ -12,6 +12,7 @@
  *  uverbs_obj.c	handles
  *  uverbs_event.c uverbs_chan.c	completion and asynchronous event files, and rings of the former
  *  uverbs_space.c uverbs_rings.c	the file's memory, where its rings are
+ *  uverbs_bell.c	doorbells that are no command
  *  uverbs_look.c uverbs_mem.c	memory of processes
  *  uverbs_dev.c uverbs_pd.c uverbs_cq.c uverbs_srq.c uverbs_qp.c uverbs_post.c	commands
  *  uverbs_class.c	names in the tree
@@ -24,6 +25,7 @@
 #include <rdma/rdma_user_rxe.h>
 #include <stdatomic.h>
 
+#include <ibfs/bell.h>
 #include <ibfs/memory.h>
 #include <ibfs/verbs.h>
 
@@ -51,6 +53,13 @@ void uv_space_free(struct uv_space *space);
 _Atomic uint8_t *uv_space_bell(const struct uv_space *space, uint32_t handle);
 /* Where events of a CQ of this handle are asked for; NULL: nowhere. */
 struct uverbs_arm *uv_space_arm(const struct uv_space *space, uint32_t handle);
+
+/* --- doorbells in there (uverbs_bell.c) --- */
+
+/* The client wrote a doorbell. */
+void uv_bell_written(struct uverbs_file *uf);
+/* Before its memory goes. */
+void uv_bell_stop(struct uverbs_file *uf);
 
 /* --- memory of processes (uverbs_look.c, uverbs_mem.c) --- */
 
@@ -327,6 +336,8 @@ struct uverbs_file {
 	bool context;
 	struct uv_space *space;
 	struct uv_events *async;	/* the first one; NULL: none */
+	struct bell bell;		/* by which its QPs are rung */
+	unsigned int doorbells;		/* that were written, since it was tried to have it rung */
 	struct uv_cmd *cmds;		/* that wait */
 	struct uobj **objs;		/* by handle */
 	uint32_t num_objs;

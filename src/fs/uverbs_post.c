@@ -148,8 +148,10 @@ int uv_post_send(struct uv_cmd *cmd)
 	obj = uobj_get(cmd->uf, req.qp_handle, UOBJ_QP);
 	if (!obj)
 		return -EINVAL;
-	if (!batch.num_wr)
+	if (!batch.num_wr) {
+		uv_bell_written(cmd->uf);
 		return uv_verbs(cmd->uf)->doorbell(obj->qp);
+	}
 	return post_sends(cmd, obj->qp, &batch);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory of an open uverbs file: a memfd that grows as rings are made, and
- * that the client maps through the file. It begins with the page that says
- * which rings need not be rung, and that where CQs' notices are asked for. What a ring leaves is emptied and
+ * that the client maps through the file. It begins with the pages by which its
+ * rings are rung, and that where CQs' notices are asked for. What a ring leaves is emptied and
  * given to the next one; it never serves another file, since a client's
  * mappings outlive its descriptors.
  */
@@ -111,7 +111,7 @@ static int map_pages(struct uv_space *space)
 
 _Atomic uint8_t *uv_space_bell(const struct uv_space *space, uint32_t handle)
 {
-	return handle < UVERBS_BELLS ? &space->bells->quiet[handle] : NULL;
+	return handle < UVERBS_BELLS ? &space->bells->doorbells[handle] : NULL;
 }
 
 struct uverbs_arm *uv_space_arm(const struct uv_space *space, uint32_t handle)

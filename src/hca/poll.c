@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ibfs/bell_words.h"
 #include "ibfs/follow.h"
 #include "ibfs/priority.h"
 
@@ -95,12 +96,12 @@ static bool processor_spare(struct poller *p, uint64_t now, bool client_waits)
 	return p->running <= p->processors;
 }
 
-static void tell(struct ibfs_qp *qp)
+void poll_tell(struct ibfs_qp *qp)
 {
 	bool quiet = qp->polled || qp->busy;
 
 	if (qp->client && qp->client->bell)
-		*qp->client->bell = quiet;
+		*qp->client->bell = quiet ? DOORBELL_QUIET : qp_takes(qp) ? DOORBELL_RING : DOORBELL_ASK;
 	if (qp->req.ring.buf)
 		ring_want_doorbell(&qp->req.ring, !quiet);
 }
@@ -110,7 +111,7 @@ bool poll_busy(struct ibfs_qp *qp, bool busy)
 	if (qp->busy == busy)
 		return false;
 	qp->busy = busy;
-	tell(qp);
+	poll_tell(qp);
 	return !busy;
 }
 
@@ -144,7 +145,7 @@ static void remove_qp(struct poller *p, struct ibfs_qp *qp)
 	p->qps[qp->poll_slot] = last;
 	last->poll_slot = qp->poll_slot;
 	qp->polled = false;
-	tell(qp);
+	poll_tell(qp);
 	if (!p->num)
 		polling_ends(p);
 }
@@ -271,7 +272,7 @@ void poll_rung(struct ibfs_qp *qp)
 	if (qp->polled || (!p->num && !polling_begins(p, now)) || !add_qp(p, qp))
 		return;
 	qp->polled = true;
-	tell(qp);
+	poll_tell(qp);
 	ev_idle_start(p->ibfs->loop, &p->idle);
 	task_queue(p->ibfs->tasks, &p->task);
 }

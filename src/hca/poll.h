@@ -22,6 +22,8 @@ void poll_rung(struct ibfs_qp *qp);
  * it yet; or does no longer. True: it has to look once more, at what came since.
  */
 bool poll_busy(struct ibfs_qp *qp, bool busy);
+/* The QP's state has changed: what its ring says may have to. */
+void poll_tell(struct ibfs_qp *qp);
 /* Look no longer; before the ring goes. */
 void poll_stop(struct ibfs_qp *qp);
 

@@ -295,6 +295,7 @@ void qp_reset(struct ibfs_qp *qp)
 {
 	task_cancel(qp->verbs->ibfs->tasks, &qp->task);
 	poll_stop(qp);
+	poll_tell(qp);
 	if (qp->req.wqe)
 		req_reset(qp);
 	resp_reset(qp);
@@ -346,12 +347,17 @@ int qp_destroy(struct ibfs_qp *qp, struct verbs_client *client)
 	return 0;
 }
 
+bool qp_takes(const struct ibfs_qp *qp)
+{
+	return qp->req.wqe && qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_INIT &&
+	       qp->state != IBV_QPS_RTR;
+}
+
 int qp_post_send(struct ibfs_qp *qp, const struct ibfs_wr *wr)
 {
 	int err;
 
-	if (!qp->req.wqe || !qp->attr.cap.max_send_wr || qp->state == IBV_QPS_RESET ||
-	    qp->state == IBV_QPS_INIT || qp->state == IBV_QPS_RTR)
+	if (!qp_takes(qp) || !qp->attr.cap.max_send_wr)
 		return -EINVAL;
 	err = sq_check(qp, wr);
 	if (!err)
@@ -382,8 +388,7 @@ int qp_ring(struct ibfs_qp *qp, bool send, struct ibfs_ring *ring)
 
 int qp_doorbell(struct ibfs_qp *qp)
 {
-	if (!qp->req.wqe || qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_INIT ||
-	    qp->state == IBV_QPS_RTR)
+	if (!qp_takes(qp))
 		return -EINVAL;
 	poll_rung(qp);
 	qp_kick(qp);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/poll.h"
 #include "hca/qp.h"
 #include "hca/req.h"
 
@@ -193,6 +194,7 @@ int qp_modify(struct ibfs_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	take_mig(qp, attr, mask);
 	if (mask & IBV_QP_STATE)
 		enter_state(qp, next);
+	poll_tell(qp);
 	return 0;
 }
 

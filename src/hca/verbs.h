@@ -455,6 +455,8 @@ static inline bool qp_reliable(const struct ibfs_qp *qp)
 /* qp.c, qp_table.c: see also qp.h */
 bool qp_transition_ok(unsigned int type, enum ibv_qp_state from, enum ibv_qp_state to, int mask);
 void qp_kick(struct ibfs_qp *qp);
+/* Its state lets send requests be posted. 10.3.1 */
+bool qp_takes(const struct ibfs_qp *qp);
 void qp_event(struct ibfs_qp *qp, enum ibv_event_type event);
 /* To the error state; what is queued is flushed by the QP's task, in order. */
 void qp_error(struct ibfs_qp *qp);

@@ -89,6 +89,8 @@ static struct uverbs_bells *find_page(int fd)
 	}
 	if (page == MAP_FAILED)
 		page = &none;
+	else
+		atomic_store(&page->rings, 1);
 	if (atomic_compare_exchange_strong(&pages[fd], &before, page))
 		return page;
 	if (page != &none)
@@ -113,14 +115,23 @@ static struct uverbs_bells *page_of(int fd)
 	return page ? page : find_page(fd);
 }
 
-/* A doorbell that tells the engine nothing, since it looks by itself? */
-static bool need_not_ring(int fd, const void *buf, size_t size)
+/* By the bell of this processor, if a thread of the daemon waits for it. */
+static bool ring(struct uverbs_bells *page, uint32_t handle)
+{
+	atomic_fetch_or(&page->rung[handle / 64], 1ULL << handle % 64);
+	atomic_fetch_or(&page->rung_words, 1ULL << handle / 64);
+	return bell_ring(&page->words);
+}
+
+/* A doorbell that needs no write: the engine looks by itself, or was told so here. */
+static bool need_not_write(int fd, const void *buf, size_t size)
 {
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
 		struct ib_uverbs_post_send post;
 	} cmd;
-	const struct uverbs_bells *page;
+	struct uverbs_bells *page;
+	uint8_t doorbell;
 
 	if (size != sizeof(cmd) || fd < 0 || fd >= FDS)
 		return false;
@@ -132,7 +143,10 @@ static bool need_not_ring(int fd, const void *buf, size_t size)
 	page = page_of(fd);
 	/* After what the caller has posted. */
 	atomic_thread_fence(memory_order_seq_cst);
-	return page != &none && page->quiet[cmd.post.qp_handle] && ++left_out[fd] % RING_EVERY;
+	doorbell = page->doorbells[cmd.post.qp_handle];
+	if (doorbell == DOORBELL_ASK || !(++left_out[fd] % RING_EVERY))
+		return false;
+	return doorbell == DOORBELL_QUIET || ring(page, cmd.post.qp_handle);
 }
 
 /* REQ_NOTIFY_CQ, done by memory. errno may change. */
@@ -251,7 +265,7 @@ ssize_t write(int fd, const void *buf, size_t size)
 	int saved = errno;
 	ssize_t n;
 
-	if (need_not_ring(fd, buf, size) || asked_by_write(fd, buf, size)) {
+	if (need_not_write(fd, buf, size) || asked_by_write(fd, buf, size)) {
 		errno = saved;
 		return (ssize_t)size;
 	}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Doorbells of a uverbs file in its memory, ibfs/uverbs_bells.h: a client that
+ * has written some, and can do otherwise, gets a bell.
+ */
+#include <ibfs/uverbs_bells.h>
+
+#include "fs/uverbs.h"
+
+enum { OFTEN = 8 };		/* doorbells, before it is tried to give the client a bell */
+
+static bool ring_qp(struct uverbs_file *uf, uint32_t handle)
+{
+	const struct uobj *obj = uobj_get(uf, handle, UOBJ_QP);
+
+	return obj && !uv_verbs(uf)->doorbell(obj->qp);
+}
+
+/* What was rung is the client's to say: at most all that it has. */
+static bool rung(struct bell *bell)
+{
+	struct uverbs_file *uf = (struct uverbs_file *)((char *)bell - offsetof(struct uverbs_file, bell));
+	struct uverbs_bells *page = uf->space->bells;
+	uint64_t words = atomic_exchange(&page->rung_words, 0), bits;
+	bool any = false;
+
+	if (!uf->dev)
+		return false;
+	for (words &= (1ULL << UVERBS_BELLS / 64) - 1; words; words &= words - 1) {
+		uint32_t word = __builtin_ctzll(words);
+
+		for (bits = atomic_exchange(&page->rung[word], 0); bits; bits &= bits - 1)
+			any |= ring_qp(uf, word * 64 + __builtin_ctzll(bits));
+	}
+	return any;
+}
+
+void uv_bell_written(struct uverbs_file *uf)
+{
+	if (uf->bell.slot || !atomic_load(&uf->space->bells->rings) || ++uf->doorbells < OFTEN)
+		return;
+	uf->doorbells = 0;
+	uf->bell.words = &uf->space->bells->words;
+	uf->bell.rung = rung;
+	bell_add(uf->file->ibfs, &uf->bell);
+}
+
+void uv_bell_stop(struct uverbs_file *uf)
+{
+	bell_remove(uf->file->ibfs, &uf->bell);
+}
