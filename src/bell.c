@@ -27,6 +27,7 @@
 #define LATELY		1.		/* seconds */
 #define EMPTY_MAX	1000		/* rings in a row without work, until a bell isn't heard */
 #define TASK_ROUNDS	16
+#define LINGER		1.		/* seconds without a bell */
 
 /* An id in the ring: a slot's number and generation, or this. */
 #define ID_CALLED	1U
@@ -56,6 +57,8 @@ struct bells {
 	struct ibfs *ibfs;
 	cpu_set_t processors;
 	bool failed, started;
+	unsigned int added;		/* bells */
+	struct ev_timer idle;		/* without one: then the threads end */
 	atomic_bool exiting;
 	pthread_mutex_t lock;
 	struct slot slots[BELL_MAX + 1];
@@ -240,8 +243,7 @@ static int start_thread(struct bells *bells, unsigned int word)
 			CPU_SET(cpu, &set);
 	if (!CPU_COUNT(&set))
 		return 0;
-	thread->bells = bells;
-	thread->word = word;
+	*thread = (struct bell_thread){ .bells = bells, .word = word };
 	err = futex_ring_init(&thread->ring);
 	if (err)
 		return err;
@@ -264,6 +266,15 @@ static void stop(struct bells *bells)
 		futex_ring_exit(&bells->threads[i].ring);
 		bells->threads[i].started = false;
 	}
+	bells->started = false;
+}
+
+/* They never wait for the lock that is held here. */
+static void on_idle(struct ev_loop *loop, struct ev_timer *w, int revents)
+{
+	(void)revents;
+	ev_timer_stop(loop, w);
+	stop(w->data);
 }
 
 static bool start(struct bells *bells)
@@ -272,12 +283,14 @@ static bool start(struct bells *bells)
 
 	if (bells->started || bells->failed)
 		return bells->started;
+	atomic_store(&bells->exiting, false);
 	for (unsigned int i = 0; i < BELL_WORDS && !err; i++)
 		err = start_thread(bells, i);
-	bells->started = !err;
 	bells->failed = err;
 	if (err)
 		stop(bells);
+	else
+		bells->started = true;
 	return bells->started;
 }
 
@@ -295,6 +308,8 @@ struct bells *bells_new(struct ibfs *ibfs)
 	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
 	pthread_mutex_init(&bells->lock, &attr);
 	pthread_mutexattr_destroy(&attr);
+	ev_timer_init(&bells->idle, on_idle, 0., LINGER);
+	bells->idle.data = bells;
 	return bells;
 }
 
@@ -302,6 +317,7 @@ void bells_free(struct bells *bells)
 {
 	if (!bells)
 		return;
+	ev_timer_stop(bells->ibfs->loop, &bells->idle);
 	stop(bells);
 	pthread_mutex_destroy(&bells->lock);
 	free(bells);
@@ -317,6 +333,7 @@ static void set_slot(struct bells *bells, struct slot *slot, struct bell *bell)
 		for (unsigned int i = 0; i < BELL_WORDS; i++)
 			atomic_store(&slot->bell->words->word[i], BELL_NONE);
 	}
+	bells->added += !!bell - !!slot->bell;
 	slot->bell = bell;
 	if (!++slot->generation)
 		slot->generation = 1;
@@ -326,6 +343,10 @@ static void set_slot(struct bells *bells, struct slot *slot, struct bell *bell)
 		bell->slot = slot - bells->slots;
 	pthread_mutex_unlock(&bells->lock);
 	call_all(bells);
+	if (bells->added)
+		ev_timer_stop(bells->ibfs->loop, &bells->idle);
+	else
+		ev_timer_again(bells->ibfs->loop, &bells->idle);
 }
 
 /* Who has rung it may still be there, and has to find another way from now on. */
