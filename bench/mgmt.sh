@@ -4,8 +4,18 @@
 # topology in one run, both pinned to one processor and free. Prints ratios
 # (ibfs / ibsim) and what they must be; exits 1 when one is missed.
 #
-# usage: bench/mgmt.sh [NODES...]	of 1116 5166 13284 (all unless given)
+# usage: bench/mgmt.sh [-p pinned|free] [-t rtt|sweep|size] [NODES...]
+# of 1116 5166 13284: all unless given, and all placements and parts.
 set -u
+placements="pinned free" parts="rtt sweep size"
+while getopts p:t: option; do
+	case $option in
+	p) placements=$OPTARG ;;
+	t) parts=$OPTARG ;;
+	*) exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
 # shellcheck source=bench/bench.bash
 . "$(dirname "$0")/bench.bash"
 preload=$(find /usr/lib -name libumad2sim.so 2>/dev/null | head -n 1)
@@ -201,16 +211,18 @@ done
 floor=${best[floor]}
 echo "FUSE write and read of 320 bytes, pinned: $floor ns"
 heading "" ibsim
-for p in pinned free; do
-	set_placement $p
+wanted() { [[ " $parts " = *" $1 "* ]]; }
+for p in $placements; do
+	set_placement "$p"
 	"$build/tests/gentopo" fat3 3 >"$work/net"
-	round_trips "$work/net"
+	! wanted rtt || round_trips "$work/net"
 	for nodes in "${@:-1116 5166 13284}"; do
 		for n in $nodes; do
+			wanted sweep || continue
 			"$build/tests/gentopo" fat3 "$(pods "$n")" >"$work/net"
 			sweeps "$work/net" "$n"
 		done
 	done
 done
-load_and_size
+! wanted size || load_and_size
 finish
