@@ -36,6 +36,12 @@ private()
 @test "private memory: left alone where there are limits" { private limits; }
 @test "private memory: a program that closes all descriptors" { private close_all; }
 
+@test "private memory: under another preloaded library" {
+	LD_PRELOAD=libm.so.6 private use
+	LD_PRELOAD=libm.so.6 private fork
+}
+@test "private memory: a child of vfork that closes descriptors" { private vfork; }
+
 @test "private memory: a user's, who can hold no threads" {
 	need_tool setpriv
 	chmod 755 "$IBFS_DIR"

@@ -311,6 +311,25 @@ static void *register_for_ever(void *arg)
 	return NULL;
 }
 
+/* A child that has its parent's memory closes descriptors, and leaves all as it was. */
+static void test_vfork(struct end *end)
+{
+	uint8_t *mem = map_private(SIZE);
+	struct ibv_mr *mr = reg(end, mem, SIZE);
+	int status;
+	pid_t pid;
+
+	pid = vfork();
+	if (!pid) {
+		for (int fd = 3; fd < 64; fd++)
+			close(fd);
+		_exit(0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+	CHECK(!ibv_dereg_mr(mr) && !is_shared(mem));
+	use(end, mem, SIZE, true);
+}
+
 extern char **environ;
 
 /* Children while other threads register. */
@@ -673,7 +692,8 @@ static const struct {
 	void (*fn)(struct end *end);
 } tests[] = {
 	{ "use", test_use }, { "sparse", test_sparse }, { "writers", test_writers },
-	{ "fork", test_fork }, { "fork_threads", test_fork_threads }, { "give_up", test_give_up },
+	{ "fork", test_fork }, { "fork_threads", test_fork_threads }, { "vfork", test_vfork },
+	{ "give_up", test_give_up },
 	{ "unmap", test_unmap }, { "realloc", test_realloc }, { "protect", test_protect },
 	{ "overlap", test_overlap }, { "many", test_many }, { "threads", test_threads },
 	{ "user", test_user }, { "limits", test_limits }, { "close_all", test_close_all },

@@ -31,6 +31,7 @@ enum { ACCESS_ON_DEMAND = 1 << 6, CHANGE_TRANSLATION = 1 };
 
 /* By descriptor: was it opened as a uverbs file? */
 static _Atomic uint8_t opened[FDS];
+static _Atomic pid_t opener;
 
 void preload_share_opened(int fd, const char *name)
 {
@@ -39,11 +40,16 @@ void preload_share_opened(int fd, const char *name)
 	if (opened[fd])
 		share_forget(fd);
 	opened[fd] = !strncmp(name, "uverbs", 6);
+	if (opened[fd])
+		opener = getpid();
 }
 
+/* A child of vfork() closes its own descriptors, not those of the process whose memory it has. */
 void preload_share_closed(int fd)
 {
-	if (fd >= 0 && fd < FDS && atomic_exchange(&opened[fd], 0))
+	if (fd < 0 || fd >= FDS || !opened[fd] || opener != getpid())
+		return;
+	if (atomic_exchange(&opened[fd], 0))
 		share_forget(fd);
 }
 
