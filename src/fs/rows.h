@@ -12,13 +12,17 @@ extern const struct file_ops root_text_ops, events_ops;
 /* metrics.c */
 int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out);
 
+/* dev_text.c */
+extern const struct file_ops dev_text_ops, dev_set_ops, port_text_ops;
+/* dev_table.c */
+extern const struct dir_ops gids_dir, pkeys_dir, gid_types_dir, gid_ndevs_dir;
+extern const struct dir_ops counters_dir, hw_counters_dir;
+extern const struct file_ops gid_ops, pkey_ops, gid_type_ops, gid_ndev_ops, counter_ops;
+extern const struct file_ops hw_counter_ops;
 /* dev.c */
 extern const struct entry dev_entries[], port_entries[], gid_attrs_entries[];
 extern const struct entry dev_value_entries[], port_value_entries[];	/* in sys/class, too */
-extern const struct dir_ops dev_dir, gids_dir, pkeys_dir, gid_types_dir, gid_ndevs_dir;
-extern const struct dir_ops counters_dir, hw_counters_dir;
-extern const struct file_ops dev_text_ops, dev_set_ops, port_text_ops, gid_ops, pkey_ops;
-extern const struct file_ops gid_type_ops, gid_ndev_ops, counter_ops, hw_counter_ops;
+extern const struct dir_ops dev_dir;
 int umad_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 int clone_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 int issm_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
