@@ -79,7 +79,7 @@ static void take(struct umad_file *uf)
 	const struct umad_ring_send *slot = &ring->mem->out[ring->taken % UMAD_RING_SENDS];
 	size_t len = *(const volatile uint64_t *)&slot->len, hdr_size = umad_hdr_size(uf);
 	struct ib_user_mad_hdr hdr = { 0 };
-	uint8_t data[UMAD_RING_SEND_DATA];
+	uint8_t data[UMAD_RING_SEND_DATA] = { 0 };
 	ssize_t ret;
 
 	if (len > sizeof(data))
@@ -87,7 +87,7 @@ static void take(struct umad_file *uf)
 	memcpy(data, slot->data, len);
 	atomic_store(&ring->mem->taken, ++ring->taken);
 	ret = umad_file_send(uf, data, len);
-	if (len < hdr_size + MAD_HEADER)
+	if (hdr_size > sizeof(hdr) || len < hdr_size + MAD_HEADER)
 		return;
 	memcpy(&hdr, data, hdr_size);
 	if (!hdr.timeout_ms)
