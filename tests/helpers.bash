@@ -175,7 +175,8 @@ stop_ibfs()
 		[ $status = 0 ] || fail "the daemon's exit status was $status" || ok=1
 	fi
 	! is_mounted || { umount -l "$MNT"; fail "still mounted: $MNT" || ok=1; }
-	! grep -q " ${NMNT:-none} " /proc/self/mountinfo || fail "still mounted: $NMNT" || ok=1
+	[ -z "${NMNT:-}" ] || ! grep -q " $NMNT " /proc/self/mountinfo ||
+		fail "still mounted: $NMNT" || ok=1
 	! compgen -G "$IBFS_DIR/asan*" >/dev/null || fail "the sanitizer complained" || ok=1
 	[ $ok = 0 ] || show_logs
 	rm -rf --one-file-system "$IBFS_DIR"
