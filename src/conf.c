@@ -28,7 +28,8 @@ static int unknown(struct parser *p, const config_setting_t *s, const struct set
 	for (; members->name; members++)
 		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "",
 					members->name);
-	return conf_fail(p, s, "unknown setting \"%s\": expected one of %s", name ? name : "", names);
+	return conf_fail(p, s, "unknown setting \"%s\": expected one of %s", name ? name : "",
+			 names);
 }
 
 static int parse_member(struct parser *p, const config_setting_t *s, const struct setting *members,

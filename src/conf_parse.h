@@ -47,7 +47,7 @@ __attribute__((format(printf, 3, 4)))
 int conf_fail(struct parser *p, const config_setting_t *s, const char *fmt, ...);
 /* The same: expected this, and what was found. */
 int conf_expected(struct parser *p, const config_setting_t *s, const char *what);
-/* Take over a string, for as long as the configuration lives; NULL stays NULL, or without memory. */
+/* Take over a string, for as long as the configuration lives. NULL: there is none, or no memory. */
 const char *conf_keep(struct parser *p, char *string);
 
 /*

@@ -126,7 +126,7 @@ int value_path(struct parser *p, const config_setting_t *s, const struct setting
 	       void *field)
 {
 	const char *string = config_setting_get_string(s);
-	const char *slash = strrchr(conf_source(p, s), '/');
+	const char *file = conf_source(p, s), *slash = strrchr(file, '/');
 	char *path;
 
 	(void)what;
@@ -136,7 +136,7 @@ int value_path(struct parser *p, const config_setting_t *s, const struct setting
 		*(const char **)field = string;
 		return 0;
 	}
-	if (asprintf(&path, "%.*s%s", (int)(slash - conf_source(p, s)) + 1, conf_source(p, s), string) < 0)
+	if (asprintf(&path, "%.*s%s", (int)(slash - file) + 1, file, string) < 0)
 		return -ENOMEM;
 	*(const char **)field = conf_keep(p, path);
 	return *(const char **)field ? 0 : -ENOMEM;

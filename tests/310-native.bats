@@ -201,6 +201,8 @@ teardown() { native_teardown; }
 	echo connect peer=b >qp/a/ctl
 	mkdir mr/f
 	echo "create pd=p1 size=64K access=local_write max_pages=4" >mr/f/ctl
+	refuses "fast_reg mr=f length=4096" qp/b/post
+	refuses "fast_reg mr=f pages= length=4096" qp/b/post
 	echo "fast_reg mr=f pages=0x3000,0x1000 iova=0x10000 length=8192 access=local_write,remote_write" >qp/b/post
 	wc_is c1 "*status=success opcode=fast_reg_mr*"
 	put m0 paged

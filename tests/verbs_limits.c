@@ -209,7 +209,8 @@ static void test_sizes(void)
 {
 	struct ibfs_srq_init srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
 	struct ibfs_mr_init mr = { .length = 1 };
-	struct ibfs_wr wr = { .opcode = IBFS_WR_FAST_REG_MR };
+	static uint64_t pages[VERBS_MAX_PAGES + 1];
+	struct ibfs_wr wr = { .opcode = IBFS_WR_FAST_REG_MR, .reg.pages = pages };
 	struct memory *huge;
 	struct ibfs_srq *s;
 	struct ibfs_mr *m;
@@ -242,6 +243,11 @@ static void test_sizes(void)
 	CHECK(!side_to(&a, IBV_QPS_INIT, TO_INIT_RC) && !side_to(&a, IBV_QPS_RTR, TO_RTR_RC));
 	CHECK(!side_to(&a, IBV_QPS_RTS, TO_RTS_INI));
 	wr.reg.num_pages = a.ops->max_fast_reg_page_list_len + 1;
+	CHECK(a.ops->post_send(a.qp, &wr) == -EINVAL);
+	/* A fast registration of no pages, and of pages that nobody told. */
+	wr.reg.num_pages = 0;
+	CHECK(a.ops->post_send(a.qp, &wr) == -EINVAL);
+	wr.reg = (typeof(wr.reg)){ .num_pages = 1 };
 	CHECK(a.ops->post_send(a.qp, &wr) == -EINVAL);
 	for (int i = 0; i < verbs_limits.max_qp_wr; i++)
 		CHECK(!side_recv(&a, 0, 1));

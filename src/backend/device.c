@@ -107,7 +107,8 @@ int device_find_gid(struct ibfs_device *dev, unsigned int port, const union ibv_
 	if (dev->ops->query_port(dev, port, &attr))
 		return -ENOENT;
 	for (int i = 0; i < attr.gid_tbl_len; i++)
-		if (!dev->ops->query_gid(dev, port, i, &found) && !memcmp(&found, gid, sizeof(found)))
+		if (!dev->ops->query_gid(dev, port, i, &found) &&
+		    !memcmp(&found, gid, sizeof(found)))
 			return i;
 	return -ENOENT;
 }

@@ -375,7 +375,8 @@ void sma_bad_switch_pkey(struct port *port, const struct packet *pkt)
 	struct smp_notice notice = notice_new(end, NOTICE_SECURITY, UMAD_SM_BAD_SWITCH_PKEY_TRAP);
 	struct offender o = offender(pkt);
 
-	notice.switch_key.valid = htobe16(NOTICE_VALID_HEADERS | (o.has_sqpn ? NOTICE_VALID_QP1 : 0) |
+	notice.switch_key.valid = htobe16(NOTICE_VALID_HEADERS |
+					  (o.has_sqpn ? NOTICE_VALID_QP1 : 0) |
 					  (o.grh ? NOTICE_VALID_GIDS : 0));
 	notice.switch_key.lid1 = o.lrh->slid;
 	notice.switch_key.lid2 = o.lrh->dlid;
