@@ -70,7 +70,7 @@ static bool fetch(void *to, const void *from, size_t size)
 
 static bool take_reg(struct share_call *call, const void *req, size_t size)
 {
-	struct ib_uverbs_reg_mr reg;
+	struct ib_uverbs_reg_mr reg = { 0 };
 
 	if (size < sizeof(reg) || !fetch(&reg, req, sizeof(reg)))
 		return false;
@@ -83,7 +83,7 @@ static bool take_reg(struct share_call *call, const void *req, size_t size)
 
 static bool take_rereg(struct share_call *call, const void *req, size_t size)
 {
-	struct ib_uverbs_rereg_mr rereg;
+	struct ib_uverbs_rereg_mr rereg = { 0 };
 
 	if (size < sizeof(rereg) || !fetch(&rereg, req, sizeof(rereg)) ||
 	    !(rereg.flags & CHANGE_TRANSLATION))
@@ -98,7 +98,7 @@ static bool take_rereg(struct share_call *call, const void *req, size_t size)
 
 static bool take_dereg(struct share_call *call, const void *req, size_t size)
 {
-	struct ib_uverbs_dereg_mr dereg;
+	struct ib_uverbs_dereg_mr dereg = { 0 };
 
 	if (size < sizeof(dereg) || !fetch(&dereg, req, sizeof(dereg)))
 		return false;
@@ -233,18 +233,22 @@ void preload_share_write(struct share_call *call, int fd, const void *buf, size_
 	begin(call);
 }
 
-void preload_share_ioctl(struct share_call *call, int fd, unsigned long request, void *arg)
+static void begin_ioctl(struct share_call *call, int fd, void *arg)
 {
-	struct request req;
+	struct request req = { .arg = arg };
 
-	call->kind = NOTHING;
-	if (request != RDMA_VERBS_IOCTL || !is_candidate(fd) ||
-	    !fetch(&req.hdr, arg, sizeof(req.hdr)))
+	if (!fetch(&req.hdr, arg, sizeof(req.hdr)))
 		return;
 	start_call(call, fd);
-	req.arg = arg;
 	if (preload_is_uverbs(fd) && take_request(call, &req))
 		begin(call);
+}
+
+void preload_share_ioctl(struct share_call *call, int fd, unsigned long request, void *arg)
+{
+	call->kind = NOTHING;
+	if (request == RDMA_VERBS_IOCTL && is_candidate(fd))
+		begin_ioctl(call, fd, arg);
 }
 
 void preload_share_done(const struct share_call *call, bool done)
