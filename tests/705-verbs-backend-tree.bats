@@ -11,6 +11,6 @@ setup_file() { nested_can || return 0; }
 	suite 101-queues 102-permissions 154-dead-page
 }
 @test "MADs in words, far nodes, infiniband-diags, for Prometheus" {
-	suite "510-peer:topology|smpquery|perfquery|goes" 107-mad-text 550-mad-words \
+	suite "510-peer:topology|smpquery" 107-mad-text 550-mad-words \
 		201-smpquery 203-perfquery 105-node-exporter
 }
