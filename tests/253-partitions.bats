@@ -7,7 +7,7 @@ load ipoib
 setup_file() { command -v opensm >/dev/null || skip_file "opensm is not installed"; }
 teardown()
 {
-	cd "$TOP"
+	cd "$TOP" || return
 	stop_ibfs
 }
 
@@ -27,7 +27,7 @@ begin()
 	start_opensm sm rxe0 -P "$IBFS_DIR/partitions" -Z "$1"
 	wait_for file_is "$MNT/rxe3/1/state" "4: ACTIVE"
 	wait_for file_is "$MNT/rxe0/1/pkeys/1" 0x8001
-	cd "$MNT"
+	cd "$MNT" || return
 	datagram_qp u rxe0 1
 	mkdir ah/h
 	echo "create pd=u lid=$(lid rxe3) port=1" >ah/h/ctl
