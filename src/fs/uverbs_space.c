@@ -2,9 +2,9 @@
 /*
  * The memory of an open uverbs file: a memfd that grows as rings are made, and
  * that the client maps through the file. It begins with the pages by which its
- * rings are rung, and that where CQs' notices are asked for. What a ring leaves is emptied and
- * given to the next one; it never serves another file, since a client's
- * mappings outlive its descriptors.
+ * rings are rung, and that where CQs' notices are asked for. What a ring leaves
+ * is emptied and given to the next one; it never serves another file, since a
+ * client's mappings outlive its descriptors.
  */
 #include <errno.h>
 #include <fcntl.h>
