@@ -144,8 +144,10 @@ static void test_huge(struct end *end)
 	uint8_t *mem = mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	struct stat st;
 
-	if (mem == MAP_FAILED)
+	if (mem == MAP_FAILED) {
+		perror("huge page");
 		exit(SKIPPED);
+	}
 	fstat(fd, &st);
 	use(end, mem + 4096, HUGE - 4096, true, &st);
 }
