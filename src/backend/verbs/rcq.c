@@ -201,25 +201,23 @@ int rcq_create(struct ibfs_device *dev, int cqe, struct verbs_client *client,
 {
 	struct rdev *rdev = rdev_of(dev);
 	struct cq_call call = { .channel = rdev->channel, .cqe = cqe };
-	struct rcq *cq = (struct rcq *)robj_new(rdev, ROBJ_CQ, sizeof(*cq));
+	struct ibfs_cq *soft;
+	struct robj *obj;
 	int err;
 
-	if (!cq)
-		return -ENOMEM;
-	err = cq_new(rdev->soft, cqe, client, &cq->soft);
+	err = cq_new(rdev->soft, cqe, client, &soft);
 	if (err)
-		goto free;
-	call.handle = cq->soft->handle;
-	err = rcall(rdev, create_job, &call, sizeof(call), "make a completion queue");
+		return err;
+	call.handle = soft->handle;
+	err = robj_make(rdev, ROBJ_CQ, sizeof(struct rcq), create_job, &call.call, sizeof(call),
+			"make a completion queue", &obj);
 	if (err)
 		goto soft;
-	robj_made(&cq->obj, call.call.ibv);
-	*out = (struct ibfs_cq *)cq;
+	((struct rcq *)obj)->soft = soft;
+	*out = (struct ibfs_cq *)obj;
 	return 0;
 soft:
-	cq_destroy(cq->soft);
-free:
-	free(cq);
+	cq_destroy(soft);
 	return err;
 }
 

@@ -62,25 +62,22 @@ int rmr_reg(struct ibfs_pd *pd, const struct ibfs_mr_init *init, struct ibfs_mr 
 		.call = { .undo = reg_late, .more_ms = init->length >> MS_SHIFT },
 	};
 	int err = reg_check(rdev, init);
+	struct robj *obj;
 	struct rmr *mr;
 
 	if (err)
 		return err;
-	mr = (struct rmr *)robj_new(rdev, ROBJ_MR, sizeof(*mr));
-	if (!mr)
-		return -ENOMEM;
 	call.addr = (uint8_t *)init->mem->base + init->mem_off;
-	err = rcall(rdev, reg_job, &call, sizeof(call), "register memory");
-	if (err) {
-		free(mr);
+	err = robj_make(rdev, ROBJ_MR, sizeof(*mr), reg_job, &call.call, sizeof(call),
+			"register memory", &obj);
+	if (err)
 		return err;
-	}
+	mr = (struct rmr *)obj;
 	mr->mem = memory_get(init->mem);
 	mr->pd = rpd;
 	mr->iova = call.iova;
 	mr->length = init->length;
 	mr->access = init->access;
-	robj_made(&mr->obj, call.call.ibv);
 	*out = (struct ibfs_mr *)mr;
 	return 0;
 }
@@ -175,21 +172,15 @@ static void mw_job(void *arg)
 int rmw_alloc(struct ibfs_pd *pd, enum ibv_mw_type type, struct ibfs_mw **out)
 {
 	struct rpd *rpd = (struct rpd *)pd;
-	struct rdev *rdev = rpd->obj.rdev;
 	struct mw_call call = { .pd = rpd->obj.ibv, .type = type };
-	struct rmw *mw = (struct rmw *)robj_new(rdev, ROBJ_MW, sizeof(*mw));
-	int err;
+	struct robj *obj;
+	int err = robj_make(rpd->obj.rdev, ROBJ_MW, sizeof(struct rmw), mw_job, &call.call,
+			    sizeof(call), "make a memory window", &obj);
 
-	if (!mw)
-		return -ENOMEM;
-	err = rcall(rdev, mw_job, &call, sizeof(call), "make a memory window");
-	if (err) {
-		free(mw);
+	if (err)
 		return err;
-	}
-	mw->attr.type = type;
-	robj_made(&mw->obj, call.call.ibv);
-	*out = (struct ibfs_mw *)mw;
+	((struct rmw *)obj)->attr.type = type;
+	*out = (struct ibfs_mw *)obj;
 	return 0;
 }
 

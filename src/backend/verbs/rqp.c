@@ -72,24 +72,21 @@ int rqp_create(struct ibfs_device *dev, const struct ibfs_qp_init *init,
 	struct rdev *rdev = rdev_of(dev);
 	struct qp_call call = { 0 };
 	int err = check_type(rdev, init);
+	struct robj *obj;
 	struct rqp *qp;
 
 	if (err)
 		return err;
-	qp = (struct rqp *)robj_new(rdev, ROBJ_QP, sizeof(*qp));
-	if (!qp)
-		return -ENOMEM;
 	fill_init(&call.init, init);
-	err = rcall(rdev, create_job, &call, sizeof(call), "make such a QP");
-	if (err) {
-		free(qp);
+	err = robj_make(rdev, ROBJ_QP, sizeof(*qp), create_job, &call.call, sizeof(call),
+			"make such a QP", &obj);
+	if (err)
 		return err;
-	}
+	qp = (struct rqp *)obj;
 	qp->client = client;
 	qp->init = *init;
 	qp->init.cap = call.init.cap;
 	qp->num = call.num;
-	robj_made(&qp->obj, call.call.ibv);
 	*out = (struct ibfs_qp *)qp;
 	return 0;
 }
@@ -111,20 +108,18 @@ int rqp_open(struct ibfs_xrcd *xrcd, uint32_t qp_num, struct verbs_client *clien
 {
 	struct rdev *rdev = ((struct robj *)xrcd)->rdev;
 	struct qp_call call = { .xrcd = ibv_of(xrcd), .num = qp_num };
-	struct rqp *qp = (struct rqp *)robj_new(rdev, ROBJ_QP, sizeof(*qp));
+	struct robj *obj;
+	struct rqp *qp;
 	int err;
 
-	if (!qp)
-		return -ENOMEM;
-	err = rcall(rdev, open_job, &call, sizeof(call), "open a QP");
-	if (err) {
-		free(qp);
+	err = robj_make(rdev, ROBJ_QP, sizeof(*qp), open_job, &call.call, sizeof(call),
+			"open a QP", &obj);
+	if (err)
 		return err;
-	}
+	qp = (struct rqp *)obj;
 	qp->client = client;
 	qp->init = (struct ibfs_qp_init){ .xrcd = xrcd, .type = IBV_QPT_XRC_RECV };
 	qp->num = qp_num;
-	robj_made(&qp->obj, call.call.ibv);
 	*out = (struct ibfs_qp *)qp;
 	return 0;
 }

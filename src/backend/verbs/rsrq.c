@@ -49,21 +49,19 @@ int rsrq_create(struct ibfs_pd *pd, const struct ibfs_srq_init *init,
 		.xrcd = init->xrcd ? ((struct robj *)init->xrcd)->ibv : NULL,
 		.cq = init->cq ? ((struct robj *)init->cq)->ibv : NULL,
 	};
-	struct rsrq *srq = (struct rsrq *)robj_new(rdev, ROBJ_SRQ, sizeof(*srq));
+	struct robj *obj;
+	struct rsrq *srq;
 	int err;
 
-	if (!srq)
-		return -ENOMEM;
-	err = rcall(rdev, create_job, &call, sizeof(call), "make a shared receive queue");
-	if (err) {
-		free(srq);
+	err = robj_make(rdev, ROBJ_SRQ, sizeof(*srq), create_job, &call.call, sizeof(call),
+			"make a shared receive queue", &obj);
+	if (err)
 		return err;
-	}
+	srq = (struct rsrq *)obj;
 	srq->client = client;
 	srq->num = call.num;
 	srq->max_wr = call.attr.max_wr;
 	srq->max_sge = call.attr.max_sge;
-	robj_made(&srq->obj, call.call.ibv);
 	*out = (struct ibfs_srq *)srq;
 	return 0;
 }
@@ -131,20 +129,18 @@ int rah_create(struct ibfs_pd *pd, const struct ibv_ah_attr *attr, struct ibfs_a
 {
 	struct rpd *rpd = (struct rpd *)pd;
 	struct ah_call call = { .pd = rpd->obj.ibv, .attr = *attr };
-	struct rah *ah = (struct rah *)robj_new(rpd->obj.rdev, ROBJ_AH, sizeof(*ah));
+	struct robj *obj;
+	struct rah *ah;
 	int err;
 
-	if (!ah)
-		return -ENOMEM;
-	err = rcall(rpd->obj.rdev, ah_job, &call, sizeof(call), "make an address handle");
-	if (err) {
-		free(ah);
+	err = robj_make(rpd->obj.rdev, ROBJ_AH, sizeof(*ah), ah_job, &call.call, sizeof(call),
+			"make an address handle", &obj);
+	if (err)
 		return err;
-	}
+	ah = (struct rah *)obj;
 	ah->pd = rpd;
 	ah->attr = *attr;
 	ah->num = ++rpd->obj.rdev->next_ah;
-	robj_made(&ah->obj, call.call.ibv);
 	*out = (struct ibfs_ah *)ah;
 	return 0;
 }

@@ -31,21 +31,26 @@ int rcall(struct rdev *rdev, void (*fn)(void *arg), void *arg, size_t size, cons
 
 /* --- objects --- */
 
-struct robj *robj_new(struct rdev *rdev, enum robj_kind kind, size_t size)
+/* The memory first: what libibverbs has made needn't be undone for want of it. */
+int robj_make(struct rdev *rdev, enum robj_kind kind, size_t size, void (*fn)(void *arg),
+	      struct rcall *call, size_t call_size, const char *what, struct robj **out)
 {
 	struct robj *obj = calloc(1, size);
+	int err;
 
 	if (!obj)
-		return NULL;
+		return -ENOMEM;
+	err = rcall(rdev, fn, call, call_size, what);
+	if (err) {
+		free(obj);
+		return err;
+	}
 	obj->rdev = rdev;
 	obj->kind = kind;
-	return obj;
-}
-
-void robj_made(struct robj *obj, void *ibv)
-{
-	obj->ibv = ibv;
-	DL_APPEND(obj->rdev->objs[obj->kind], obj);
+	obj->ibv = call->ibv;
+	DL_APPEND(rdev->objs[kind], obj);
+	*out = obj;
+	return 0;
 }
 
 struct robj *robj_find(struct rdev *rdev, enum robj_kind kind, const void *ibv)
@@ -186,21 +191,9 @@ static void open_xrcd_job(void *arg)
 static int domain_new(struct ibfs_device *dev, enum robj_kind kind, void (*job)(void *arg),
 		      const char *what, struct robj **out)
 {
-	struct rdev *rdev = rdev_of(dev);
-	struct robj *obj = robj_new(rdev, kind, sizeof(struct rpd));
 	struct rcall call = { 0 };
-	int err;
 
-	if (!obj)
-		return -ENOMEM;
-	err = rcall(rdev, job, &call, sizeof(call), what);
-	if (err) {
-		free(obj);
-		return err;
-	}
-	robj_made(obj, call.ibv);
-	*out = obj;
-	return 0;
+	return robj_make(rdev_of(dev), kind, sizeof(struct rpd), job, &call, sizeof(call), what, out);
 }
 
 static int rpd_alloc(struct ibfs_device *dev, struct ibfs_pd **pd)

@@ -91,9 +91,12 @@ struct rcall {
 enum { MS_SHIFT = 20 };			/* a MiB a ms: memory is pinned faster */
 /* Run fn with a struct of which a struct rcall is the first member: its err, or the device's. */
 int rcall(struct rdev *rdev, void (*fn)(void *arg), void *call, size_t size, const char *what);
-/* calloc, and into the device's list once made; size of the whole object. */
-struct robj *robj_new(struct rdev *rdev, enum robj_kind kind, size_t size);
-void robj_made(struct robj *obj, void *ibv);
+/*
+ * An object of size bytes, zeroed but for its struct robj, which comes first, of
+ * what rcall() makes: in *out and in the device's list. rcall()'s errors, -ENOMEM.
+ */
+int robj_make(struct rdev *rdev, enum robj_kind kind, size_t size, void (*fn)(void *arg),
+	      struct rcall *call, size_t call_size, const char *what, struct robj **out);
 /* Destroy what libibverbs has; -EBUSY: others depend on it. The object is freed. */
 int robj_destroy(struct robj *obj);
 /* Without the device: what this side has of it. */
