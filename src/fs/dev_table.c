@@ -10,8 +10,25 @@
 #include "fs/dev.h"
 #include "fs/rows.h"
 
-/* Directories of numbers 0..n-1: how many, and the kind of what is in them. */
-static unsigned int table_len(struct ibfs *ibfs, struct path dir, uint8_t kind)
+/* Directories of numbers 0..n-1: the kind of what is in them, and how many. */
+static uint8_t entry_kind(struct path dir)
+{
+	switch (dir.kind) {
+	case KIND_PKEYS:
+	case KIND_SYS_PKEYS:
+		return KIND_PKEY;
+	case KIND_GID_TYPES:
+	case KIND_SYS_GID_TYPES:
+		return KIND_GID_TYPE;
+	case KIND_GID_NDEVS:
+	case KIND_SYS_GID_NDEVS:
+		return KIND_GID_NDEV;
+	default:
+		return KIND_GID;
+	}
+}
+
+static unsigned int table_len(struct ibfs *ibfs, struct path dir)
 {
 	struct ibfs_device *dev = path_device(ibfs, dir);
 	struct ibv_port_attr attr = { 0 };
@@ -19,85 +36,34 @@ static unsigned int table_len(struct ibfs *ibfs, struct path dir, uint8_t kind)
 
 	if (dev->ops->query_port(dev, dir.port, &attr))
 		return 0;
-	len = kind == KIND_PKEY ? attr.pkey_tbl_len : attr.gid_tbl_len;
+	len = entry_kind(dir) == KIND_PKEY ? attr.pkey_tbl_len : attr.gid_tbl_len;
 	return len > 0 ? len : 0;
 }
 
-static int table_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child,
-			uint8_t kind)
+static int table_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
 {
 	uint64_t index;
 
-	if (number_name(name, 0xffff, &index) || index >= table_len(ibfs, dir, kind))
+	if (number_name(name, 0xffff, &index) || index >= table_len(ibfs, dir))
 		return -ENOENT;
-	child->kind = kind;
+	child->kind = entry_kind(dir);
 	child->idx = index;
 	return 0;
 }
 
 static int table_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
-		      struct path *child, uint8_t kind)
+		      struct path *child)
 {
-	if (*pos >= table_len(ibfs, dir, kind))
+	if (*pos >= table_len(ibfs, dir))
 		return 0;
 	sprintf(name, "%u", (unsigned int)*pos);
-	child->kind = kind;
+	child->kind = entry_kind(dir);
 	child->idx = *pos;
 	++*pos;
 	return 1;
 }
 
-static int gids_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
-{
-	return table_lookup(ibfs, dir, name, child, KIND_GID);
-}
-
-static int gids_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
-		     struct path *child)
-{
-	return table_next(ibfs, dir, pos, name, child, KIND_GID);
-}
-
-const struct dir_ops gids_dir = { .lookup = gids_lookup, .next = gids_next };
-
-static int pkeys_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
-{
-	return table_lookup(ibfs, dir, name, child, KIND_PKEY);
-}
-
-static int pkeys_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
-		      struct path *child)
-{
-	return table_next(ibfs, dir, pos, name, child, KIND_PKEY);
-}
-
-const struct dir_ops pkeys_dir = { .lookup = pkeys_lookup, .next = pkeys_next };
-
-static int types_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
-{
-	return table_lookup(ibfs, dir, name, child, KIND_GID_TYPE);
-}
-
-static int types_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
-		      struct path *child)
-{
-	return table_next(ibfs, dir, pos, name, child, KIND_GID_TYPE);
-}
-
-const struct dir_ops gid_types_dir = { .lookup = types_lookup, .next = types_next };
-
-static int ndevs_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
-{
-	return table_lookup(ibfs, dir, name, child, KIND_GID_NDEV);
-}
-
-static int ndevs_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
-		      struct path *child)
-{
-	return table_next(ibfs, dir, pos, name, child, KIND_GID_NDEV);
-}
-
-const struct dir_ops gid_ndevs_dir = { .lookup = ndevs_lookup, .next = ndevs_next };
+const struct dir_ops table_dir = { .lookup = table_lookup, .next = table_next };
 
 static int gid_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 {

@@ -15,7 +15,7 @@ int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out);
 /* dev_text.c */
 extern const struct file_ops dev_text_ops, dev_set_ops, port_text_ops;
 /* dev_table.c */
-extern const struct dir_ops gids_dir, pkeys_dir, gid_types_dir, gid_ndevs_dir;
+extern const struct dir_ops table_dir;
 extern const struct dir_ops counters_dir, hw_counters_dir;
 extern const struct file_ops gid_ops, pkey_ops, gid_type_ops, gid_ndev_ops, counter_ops;
 extern const struct file_ops hw_counter_ops;
