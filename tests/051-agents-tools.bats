@@ -8,20 +8,13 @@ KEY=0x1122334455667788
 
 setup_file()
 {
-	local tool
-	for tool in opensm smpquery ibccconfig; do
-		command -v "$tool" >/dev/null || { skip_file "$tool is not installed"; return 0; }
-	done
-	fat_tree "$BATS_FILE_TMPDIR" sm
-	start_ibfs "$BATS_FILE_TMPDIR/fat.conf"
-	[ -n "${IBFS_PID:-}" ] || return 0
-	cat >"$IBFS_DIR/opensm.conf" <<-END
+	have_tools opensm smpquery ibccconfig || return 0
+	cat >"$BATS_FILE_TMPDIR/opensm.conf" <<-END
 	m_key $KEY
 	m_key_protection_level 2
 	m_key_lease_period 0
 	END
-	start_opensm sm rxe0 -F "$IBFS_DIR/opensm.conf"
-	wait_for file_is "$MNT/rxe1/1/state" "4: ACTIVE"
+	start_fat_tree -F "$BATS_FILE_TMPDIR/opensm.conf"
 }
 
 teardown_file() { stop_ibfs; }

@@ -5,7 +5,7 @@ load helpers
 
 setup_file()
 {
-	command -v perfquery >/dev/null || { skip_file "perfquery is not installed"; return 0; }
+	have_tools perfquery || return 0
 	cat >"$BATS_FILE_TMPDIR/small.net" <<-'END'
 	Switch 4 "s"
 	[1] "a"[1] w=2 s=7 e=15

@@ -4,11 +4,8 @@ load helpers
 
 setup_file()
 {
-	local tool
 	is_soft || { skip_file "packets are seen in a fabric of the daemon's own only"; return 0; }
-	for tool in tshark smpquery; do
-		command -v "$tool" >/dev/null || { skip_file "$tool is not installed"; return 0; }
-	done
+	have_tools tshark smpquery || return 0
 	start_ibfs
 }
 teardown_file() { stop_ibfs; }

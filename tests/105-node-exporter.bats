@@ -4,10 +4,7 @@ load helpers
 
 setup_file()
 {
-	local tool
-	for tool in prometheus-node-exporter curl smpquery; do
-		command -v "$tool" >/dev/null || { skip_file "$tool is not installed"; return 0; }
-	done
+	have_tools prometheus-node-exporter curl smpquery || return 0
 	start_ibfs
 	[ -n "${IBFS_PID:-}" ] || return 0
 	spawn exporter prometheus-node-exporter --path.sysfs="$MNT/sys" \

@@ -4,15 +4,7 @@ load helpers
 
 setup_file() { start_ibfs; }
 teardown_file() { stop_ibfs; }
-setup()
-{
-	[ -z "${IBFS_SKIP:-}" ] || skip "$IBFS_SKIP"
-	need_unshare
-	need_root
-	need_kernel 6 9
-	# Programs that are sanitized themselves: ours comes before ASan's library.
-	export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
-}
+setup() { setup_rings; }
 
 ring() { run -0 timeout 120 "$BUILD/ibfs-run" -m "$MNT" "$BUILD/tests/umad_ring" "$1" "$MNT/rxe0/1/umad"; }
 # The rules of the file and of long messages, with a ring beside it.

@@ -8,15 +8,7 @@ setup_file()
 	start_ibfs "$BATS_FILE_TMPDIR/conf"
 }
 teardown_file() { stop_ibfs; }
-setup()
-{
-	[ -z "${IBFS_SKIP:-}" ] || skip "$IBFS_SKIP"
-	need_unshare
-	need_root
-	need_kernel 6 9
-	# Programs that are sanitized themselves: ours comes before ASan's library.
-	export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
-}
+setup() { setup_rings; }
 
 served() { awk '$1 == "ibfs_requests_total" { print $2 }' "$MNT/metrics"; }
 served_beyond() { [ "$(served)" -gt "$1" ]; }

@@ -4,7 +4,7 @@ load helpers
 
 setup_file()
 {
-	command -v smpquery >/dev/null || { skip_file "smpquery is not installed"; return 0; }
+	have_tools smpquery || return 0
 	fat_tree "$BATS_FILE_TMPDIR" static
 	start_ibfs "$BATS_FILE_TMPDIR/fat.conf"
 }

@@ -5,10 +5,7 @@ load helpers
 
 setup_file()
 {
-	local tool
-	for tool in saquery opensm; do
-		command -v "$tool" >/dev/null || { skip_file "$tool is not installed"; return 0; }
-	done
+	have_tools saquery opensm || return 0
 	# 100 hosts: node records are 100 times 112 bytes
 	mkdir -p "$BATS_FILE_TMPDIR"
 	"$BUILD/tests/gentopo" fat2 10 10 5 20 >"$BATS_FILE_TMPDIR/fat.net"

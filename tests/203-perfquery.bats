@@ -5,7 +5,7 @@ load helpers
 
 setup_file()
 {
-	command -v perfquery >/dev/null || { skip_file "perfquery is not installed"; return 0; }
+	have_tools perfquery || return 0
 	fat_tree "$BATS_FILE_TMPDIR" static
 	start_ibfs "$BATS_FILE_TMPDIR/fat.conf"
 }

@@ -4,12 +4,8 @@ load helpers
 
 setup_file()
 {
-	command -v ibccquery >/dev/null || { skip_file "ibccquery is not installed"; return 0; }
-	fat_tree "$BATS_FILE_TMPDIR" sm
-	start_ibfs "$BATS_FILE_TMPDIR/fat.conf"
-	[ -n "${IBFS_PID:-}" ] || return 0
-	start_opensm sm rxe0
-	wait_for file_is "$MNT/rxe1/1/state" "4: ACTIVE"
+	have_tools ibccquery || return 0
+	start_fat_tree
 }
 
 teardown_file() { stop_ibfs; }

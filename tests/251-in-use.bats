@@ -5,10 +5,7 @@ load helpers
 
 setup_file()
 {
-	local tool
-	for tool in opensm ibnetdiscover; do
-		command -v "$tool" >/dev/null || { skip_file "$tool is not installed"; return 0; }
-	done
+	have_tools opensm ibnetdiscover || return 0
 	cat >"$BATS_FILE_TMPDIR/two.net" <<-'END'
 	Switch 8 "S-1" # "one" enhanced port 0
 	[1] "H-1"[1] # "first" lid 0 4xNDR

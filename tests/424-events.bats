@@ -5,13 +5,7 @@ load pairs
 
 setup_file() { start_ibfs; }
 teardown_file() { stop_ibfs; }
-setup()
-{
-	[ -z "${IBFS_SKIP:-}" ] || skip "$IBFS_SKIP"
-	need_root; need_unshare; need_kernel 6 9
-	# Programs that are sanitized themselves: ours comes before ASan's library.
-	export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
-}
+setup() { setup_rings; }
 
 events() { run -0 ib timeout 120 "$BUILD/tests/uverbs_events" "$1" "$MNT"; }
 

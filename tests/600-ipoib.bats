@@ -6,10 +6,8 @@ load ipoib
 setup_file()
 {
 	ipoib_tools opensm ping || return 0
-	two_leaves "$BATS_FILE_TMPDIR" sm
-	start_ibfs "$BATS_FILE_TMPDIR/ip.conf"
+	start_leaves sm ibt
 	[ -n "${IBFS_PID:-}" ] || return 0
-	export NS=ibt$$h
 	start_opensm sm rxe0
 	for n in 1 2 3 4; do add_host $n "linkmode ud"; done
 }

@@ -7,10 +7,8 @@ load ipoib
 setup_file()
 {
 	ipoib_tools opensm ping iperf3 ss || return 0
-	two_leaves "$BATS_FILE_TMPDIR" sm
-	start_ibfs "$BATS_FILE_TMPDIR/ip.conf"
+	start_leaves sm ibc
 	[ -n "${IBFS_PID:-}" ] || return 0
-	export NS=ibc$$h
 	start_opensm sm rxe0
 	add_host 1
 	add_host 2

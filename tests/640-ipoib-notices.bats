@@ -9,10 +9,8 @@ BROADCAST=ff12401bffff000000000000ffffffff
 setup_file()
 {
 	ipoib_tools ibportstate || return 0
-	two_leaves "$BATS_FILE_TMPDIR" static
-	start_ibfs "$BATS_FILE_TMPDIR/ip.conf"
+	start_leaves static ibn
 	[ -n "${IBFS_PID:-}" ] || return 0
-	export NS=ibn$$h
 	rules ''
 	# The preloaded library comes before the sanitizer's, when there is one.
 	export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0

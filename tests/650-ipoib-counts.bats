@@ -7,10 +7,8 @@ load ipoib
 setup_file()
 {
 	ipoib_tools ping || return 0
-	two_leaves "$BATS_FILE_TMPDIR" static
-	start_ibfs "$BATS_FILE_TMPDIR/ip.conf"
+	start_leaves static ibs
 	[ -n "${IBFS_PID:-}" ] || return 0
-	export NS=ibs$$h
 	local n
 	for n in 1 2 3; do
 		mkdir "$(ipoib $n)"

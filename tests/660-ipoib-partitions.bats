@@ -9,10 +9,8 @@ guid() { echo "0x$(cut -d: -f5- "$MNT/rxe$(($1 - 1))/1/gids/0" | tr -d :)"; }
 setup_file()
 {
 	ipoib_tools opensm ping tshark || return 0
-	two_leaves "$BATS_FILE_TMPDIR" sm
-	start_ibfs "$BATS_FILE_TMPDIR/ip.conf"
+	start_leaves sm ibp
 	[ -n "${IBFS_PID:-}" ] || return 0
-	export NS=ibp$$h
 	cat >"$IBFS_DIR/partitions" <<-END
 	Default=0x7fff, ipoib, defmember=full : ALL, ALL_SWITCHES, SELF=full;
 	red=0x0001, ipoib, defmember=full : $(guid 1), $(guid 2), $(guid 3);

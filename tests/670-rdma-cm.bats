@@ -9,12 +9,7 @@ load rdma_cm
 setup_file()
 {
 	ipoib_tools opensm rping || return 0
-	two_leaves "$BATS_FILE_TMPDIR" sm
-	start_ibfs "$BATS_FILE_TMPDIR/ip.conf"
-	[ -n "${IBFS_PID:-}" ] || return 0
-	export NS=rcm$$h
-	start_opensm sm rxe0
-	for n in 1 3; do add_host $n; done
+	start_cm_hosts rcm
 }
 
 teardown_file()

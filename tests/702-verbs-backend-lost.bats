@@ -112,9 +112,7 @@ return_system()	# TREE
 	spawn waits cat "$NMNT/cq/c/wc"
 	spawn blocked cat "$NMNT/rxe1/1/umad"
 	wait_for reads_umad "$(spawned blocked)"
-	kill -KILL "$IBFS_PID"
-	wait_for is_gone "$IBFS_PID"
-	umount -l "$MNT"
+	kill_system
 	# Events of both devices; files that are open answer EIO; those who wait end.
 	run -0 timeout 20 grep -m 1 "device=rxe0 event=device_fatal" <&5
 	wait_for not test -e "$NMNT/rxe0"
@@ -141,12 +139,7 @@ return_system()	# TREE
 	wait_for -t 20 test -e "$NMNT/rxe0/1/state"
 	wait_for -t 20 test -e "$NMNT/rxe1/1/state"
 	run -0 nib smpquery -C rxe0 nodeinfo -D 0,1
-	# Nothing is left of the first daemon for teardown to look at.
-	reap nested
-	reap again
-	umount -l "$NMNT"
-	rm -rf --one-file-system "$IBFS_DIR"
-	unset IBFS_PID
+	end_nested again
 }
 
 @test "the system hangs: its devices go after a while, and soft ones always answer" {

@@ -52,9 +52,7 @@ use_all()
 	local pid
 	use_all
 	exec 5<"$NMNT/events"
-	kill -KILL "$IBFS_PID"
-	wait_for is_gone "$IBFS_PID"
-	umount -l "$MNT"
+	kill_system
 	run -0 timeout 20 grep -m 1 "device=rxe0 event=device_fatal" <&5
 	wait_for not test -e "$NMNT/rxe0"
 	wait_for not test -e "$NMNT/rxe1"
@@ -70,10 +68,7 @@ use_all()
 	(MNT=$NMNT native_teardown)
 	wait_for no_device_files
 	not compgen -G "$IBFS_DIR/asan*"
-	reap nested
-	umount -l "$NMNT"
-	rm -rf --one-file-system "$IBFS_DIR"
-	unset IBFS_PID
+	end_nested
 }
 
 # What the killed one had of it: an IsSM bit, a class, memory, descriptors.

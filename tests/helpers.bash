@@ -51,6 +51,13 @@ is_gone()
 # Skips, with one reason a cause so that they can be counted. bats can't skip in
 # setup_file: skip_file there makes setup(), below, skip each test.
 skip_file() { export IBFS_SKIP=$1; }
+have_tools()
+{
+	local tool
+	for tool; do
+		command -v "$tool" >/dev/null || { skip_file "$tool is not installed"; return 1; }
+	done
+}
 need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
 need_tool()
 {
@@ -212,6 +219,15 @@ teardown()
 	[ -n "${BATS_TEST_COMPLETED:-}" ] || [ -z "${IBFS_PID:-}" ] || show_logs
 }
 
+# setup() of tests whose programs have rings with the daemon, by ibfs-run's library.
+setup_rings()
+{
+	[ -z "${IBFS_SKIP:-}" ] || skip "$IBFS_SKIP"
+	need_root; need_unshare; need_kernel 6 9
+	# Programs that are sanitized themselves: ours comes before ASan's library.
+	export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
+}
+
 # Run an unmodified program on the tree.
 ib() { "$BUILD/ibfs-run" -m "$MNT" "$@"; }
 
@@ -242,6 +258,16 @@ fat_tree()	# DIRECTORY SUBNET
 	            { name = "rxe1"; node = "H-0002c90300000050"; },
 	            { name = "sw0"; node = "S-0008f10500000000"; } );
 	END
+}
+
+# start_fat_tree [OPTIONS...]: the daemon with it, and OpenSM on rxe0 with these options.
+start_fat_tree()
+{
+	fat_tree "$BATS_FILE_TMPDIR" sm
+	start_ibfs "$BATS_FILE_TMPDIR/fat.conf"
+	[ -n "${IBFS_PID:-}" ] || return 0
+	start_opensm sm rxe0 "$@"
+	wait_for file_is "$MNT/rxe1/1/state" "4: ACTIVE"
 }
 
 # C test programs, and what runs on the C library alone.

@@ -8,12 +8,9 @@
 
 ipoib_tools()
 {
-	local tool
 	[ "$(id -u)" = 0 ] || { skip_file "needs root"; return 1; }
 	[ -w /dev/net/tun ] || { skip_file "no /dev/net/tun here"; return 1; }
-	for tool in ip "$@"; do
-		command -v "$tool" >/dev/null || { skip_file "$tool is not installed"; return 1; }
-	done
+	have_tools ip "$@" || return 1
 	unshare -n true 2>/dev/null || { skip_file "no network namespaces here"; return 1; }
 }
 
@@ -40,6 +37,14 @@ two_leaves()	# DIRECTORY SUBNET
 	devices = ( { name = "rxe0"; node = "H-1"; }, { name = "rxe1"; node = "H-2"; },
 	            { name = "rxe2"; node = "H-3"; }, { name = "rxe3"; node = "H-4"; } );
 	END
+}
+
+# start_leaves SUBNET NAME: the daemon on it; its hosts' namespaces begin with NAME.
+start_leaves()
+{
+	two_leaves "$BATS_FILE_TMPDIR" "$1"
+	start_ibfs "$BATS_FILE_TMPDIR/ip.conf"
+	export NS=$2$$h
 }
 
 ipoib() { echo "$MNT/rxe$(($1 - 1))/1/ipoib/${2:-ib0}"; }

@@ -32,6 +32,25 @@ start_nested()
 
 nested_ready() { is_gone "$NPID" || [ -e "/proc/$NPID/root$NMNT/version" ]; }
 
+# kill_system: the first daemon, and what it had mounted.
+kill_system()
+{
+	kill -KILL "$IBFS_PID"
+	wait_for is_gone "$IBFS_PID"
+	umount -l "$MNT"
+}
+
+# end_nested NAME...: after that nothing is left of the first daemon for stop_ibfs to look
+# at. NAMEs: what else ends with the second one.
+end_nested()
+{
+	local name
+	for name in nested "$@"; do reap "$name"; done
+	umount -l "$NMNT"
+	rm -rf --one-file-system "$IBFS_DIR"
+	unset IBFS_PID
+}
+
 nib() { "$BUILD/ibfs-run" -m "$NMNT" "$@"; }
 
 regex() { [[ $1 != *:* ]] || echo "${1#*:}"; }

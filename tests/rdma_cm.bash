@@ -2,6 +2,15 @@
 # Programs that connect by rdma_cm, on this machine or on hosts of $NS. Loaded after
 # helpers, ipoib and pairs.
 
+# start_cm_hosts NAME: a subnet with an SA, hosts 1 and 3 of $NS, which begins with NAME.
+start_cm_hosts()
+{
+	start_leaves sm "$1"
+	[ -n "${IBFS_PID:-}" ] || return 0
+	start_opensm sm rxe0
+	for n in 1 3; do add_host $n; done
+}
+
 no_ids() { grep -qx 'ibfs_rdma_cm_ids 0' "$MNT/metrics"; }
 listens_cm() { grep -qx 'ibfs_rdma_cm_listeners [1-9]' "$MNT/metrics"; }
 listens_on() { host "$1" ss -Hln "${3:--t}" "sport = :$2" | grep -q .; }	# HOST PORT [-u]

@@ -42,6 +42,22 @@ static inline struct pair pair_new(uint8_t class, int flags)
 	return pair;
 }
 
+/* Reads, writes and ioctls that the daemon has served. */
+static inline long daemon_requests(void)
+{
+	char path[256], line[256];
+	long n = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/metrics", getenv("IBFS"));
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "ibfs_requests_total %ld", &n);
+	if (file)
+		fclose(file);
+	return n;
+}
+
 static inline uint8_t pattern(uint32_t tid, size_t i)
 {
 	return (uint8_t)(i * 7 + (i >> 8) + tid * 31);
@@ -111,6 +127,19 @@ static inline void read_message(int fd, uint32_t tid, size_t len)
 	CHECK(read(fd, buf, HDR + len) == (ssize_t)(HDR + len));
 	CHECK(holds(buf, tid, HDR + len, len));
 	free(buf);
+}
+
+/* main() of what takes NAME UMAD RECEIVER LID. */
+static inline int run_message_tests(const struct test *tests, int argc, char **argv)
+{
+	if (argc != 5) {
+		fprintf(stderr, "usage: %s NAME UMAD RECEIVER LID\n", argv[0]);
+		return 2;
+	}
+	from_path = argv[2];
+	to_path = argv[3];
+	to_lid = (uint16_t)strtoul(argv[4], NULL, 0);
+	return run_tests(tests, argv[1]);
 }
 
 #endif

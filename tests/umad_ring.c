@@ -23,22 +23,6 @@ static int raw_open(const char *path, int flags)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags);
 }
 
-/* Reads, writes and ioctls that the daemon has served. */
-static long daemon_requests(void)
-{
-	char path[256], line[256];
-	long n = -1;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/metrics", getenv("IBFS"));
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		sscanf(line, "ibfs_requests_total %ld", &n);
-	if (file)
-		fclose(file);
-	return n;
-}
-
 /* count requests and their answers, one by one; what they cost the daemon. */
 static long exchange(int fd, int agent, uint32_t count)
 {

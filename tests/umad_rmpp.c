@@ -283,10 +283,5 @@ static const struct test tests[] = {
 
 int main(int argc, char **argv)
 {
-	if (argc != 5)
-		return 2;
-	from_path = argv[2];
-	to_path = argv[3];
-	to_lid = (uint16_t)strtoul(argv[4], NULL, 0);
-	return run_tests(tests, argv[1]);
+	return run_message_tests(tests, argc, argv);
 }

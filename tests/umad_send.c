@@ -33,22 +33,6 @@ static ssize_t mixed_write(int fd, const void *buf, size_t size)
 static write_fn *const ways[] = { write, raw_write, mixed_write };
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
 
-/* Reads, writes and ioctls that the daemon has served. */
-static long daemon_requests(void)
-{
-	char path[256], line[256];
-	long n = -1;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/metrics", getenv("IBFS"));
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		sscanf(line, "ibfs_requests_total %ld", &n);
-	if (file)
-		fclose(file);
-	return n;
-}
-
 static bool send_info(write_fn *way, int fd, int agent, uint32_t tid)
 {
 	struct mad mad;
@@ -676,12 +660,5 @@ static const struct test tests[] = {
 
 int main(int argc, char **argv)
 {
-	if (argc != 5) {
-		fprintf(stderr, "usage: umad_send NAME UMAD RECEIVER LID\n");
-		return 2;
-	}
-	from_path = argv[2];
-	to_path = argv[3];
-	to_lid = (uint16_t)strtoul(argv[4], NULL, 0);
-	return run_tests(tests, argv[1]);
+	return run_message_tests(tests, argc, argv);
 }

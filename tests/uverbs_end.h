@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -138,6 +139,28 @@ static inline bool filled(const uint8_t *mem, size_t size, unsigned int seed)
 		if (mem[i] != (uint8_t)((i * 31 + (i >> 8) * 7 + seed) & 0xff))
 			return false;
 	return true;
+}
+
+struct end_test {
+	const char *name;		/* NULL: no more */
+	void (*fn)(struct end *end);
+};
+
+/* The test of that name, with an end of its own: what main() returns. */
+static inline int run_end_test(const struct end_test *tests, const char *name)
+{
+	struct end end;
+
+	while (tests->name && strcmp(name, tests->name))
+		tests++;
+	if (!tests->name) {
+		fprintf(stderr, "no test \"%s\"\n", name);
+		return 2;
+	}
+	open_end(&end);
+	tests->fn(&end);
+	close_end(&end);
+	return failed;
 }
 
 #endif

@@ -400,29 +400,20 @@ static void test_dead_for_ever(struct end *end)
 	pause();
 }
 
-static const struct {
-	const char *name;
-	void (*fn)(struct end *end);
-} tests[] = {
+static const struct end_test tests[] = {
 	{ "private", test_private }, { "memfd", test_memfd }, { "shm", test_shm },
 	{ "sysv", test_sysv }, { "huge", test_huge }, { "mixed", test_mixed },
 	{ "remap", test_remap }, { "truncate", test_truncate }, { "on_demand", test_on_demand },
 	{ "dead", test_dead }, { "dead_for_ever", test_dead_for_ever },
+	{ 0 },
 };
 
 int main(int argc, char **argv)
 {
-	struct end end;
-
-	daemon_pid = argc > 2 ? argv[2] : "self";
-	for (size_t i = 0; argc > 1 && i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (strcmp(argv[1], tests[i].name))
-			continue;
-		open_end(&end);
-		tests[i].fn(&end);
-		close_end(&end);
-		return failed;
+	if (argc < 2) {
+		fputs("usage: uverbs_memory TEST DAEMON_PID\n", stderr);
+		return 2;
 	}
-	fputs("usage: uverbs_memory TEST DAEMON_PID\n", stderr);
-	return 2;
+	daemon_pid = argc > 2 ? argv[2] : "self";
+	return run_end_test(tests, argv[1]);
 }

@@ -687,10 +687,7 @@ static void test_time(struct end *end)
 	}
 }
 
-static const struct {
-	const char *name;
-	void (*fn)(struct end *end);
-} tests[] = {
+static const struct end_test tests[] = {
 	{ "use", test_use }, { "sparse", test_sparse }, { "writers", test_writers },
 	{ "fork", test_fork }, { "fork_threads", test_fork_threads }, { "vfork", test_vfork },
 	{ "give_up", test_give_up },
@@ -698,21 +695,15 @@ static const struct {
 	{ "overlap", test_overlap }, { "many", test_many }, { "threads", test_threads },
 	{ "user", test_user }, { "limits", test_limits }, { "close_all", test_close_all },
 	{ "hold", test_hold }, { "memlock", test_memlock }, { "time", test_time },
+	{ 0 },
 };
 
 int main(int argc, char **argv)
 {
-	struct end end;
-
-	rounds = argc > 2 ? strtoul(argv[2], NULL, 0) : 100;
-	for (size_t i = 0; argc > 1 && i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (strcmp(argv[1], tests[i].name))
-			continue;
-		open_end(&end);
-		tests[i].fn(&end);
-		close_end(&end);
-		return failed;
+	if (argc < 2) {
+		fputs("usage: uverbs_private TEST [ROUNDS]\n", stderr);
+		return 2;
 	}
-	fputs("usage: uverbs_private TEST [ROUNDS]\n", stderr);
-	return 2;
+	rounds = argc > 2 ? strtoul(argv[2], NULL, 0) : 100;
+	return run_end_test(tests, argv[1]);
 }
