@@ -120,6 +120,8 @@ struct textbuf {
 void text_printf(struct textbuf *text, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void text_free(struct textbuf *text);
+/* Of all, len bytes, what a read of size bytes at off gets. -EINVAL: off is negative. */
+ssize_t read_bytes(const void *all, size_t len, void *buf, size_t size, off_t off);
 
 /*
  * What front ends call. Names are one component; ".." is known. Permissions

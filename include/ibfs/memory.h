@@ -64,6 +64,8 @@ struct memory {
  * it keeps a duplicate of fd. memory_remote() takes over `remote`.
  */
 struct memory *memory_own(uint64_t size);
+/* A descriptor of size zeroed bytes to share, which nobody can resize; -errno. name: in maps. */
+int memory_fd(const char *name, uint64_t size);
 struct memory *memory_alias(int fd, uint64_t off, uint64_t size);
 /*
  * Alias pages of a file that others may shorten: size bytes from off, both

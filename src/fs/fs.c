@@ -291,12 +291,7 @@ static ssize_t text_read(struct file *file, void *buf, size_t size, off_t off)
 	if (ret)
 		return ret;
 	text = file->priv;
-	if ((size_t)off >= text->len)
-		return 0;
-	if (size > text->len - off)
-		size = text->len - off;
-	memcpy(buf, text->data + off, size);
-	return size;
+	return read_bytes(text->data, text->len, buf, size, off);
 }
 
 ssize_t fs_read(struct fs_req *req, struct file *file, void *buf, size_t size, off_t off)

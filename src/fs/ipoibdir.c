@@ -417,12 +417,7 @@ static ssize_t ctl_read(struct file *file, struct fs_req *req, void *buf, size_t
 	size_t len = snprintf(text, sizeof(text), "%u\n", ipoib_num(file->priv));
 
 	(void)req;
-	if (off < 0 || (size_t)off >= len)
-		return 0;
-	if (size > len - off)
-		size = len - off;
-	memcpy(buf, text + off, size);
-	return size;
+	return read_bytes(text, len, buf, size, off);
 }
 
 static ssize_t ctl_do_write(struct file *file, struct fs_req *req, const void *buf, size_t size,

@@ -387,12 +387,7 @@ static ssize_t mad_ctl_read(struct file *file, struct fs_req *req, void *buf, si
 
 	(void)req;
 	len = snprintf(text, sizeof(text), "%u\n", mad_of(file)->num);
-	if (off < 0 || (size_t)off >= len)
-		return 0;
-	if (size > len - off)
-		size = len - off;
-	memcpy(buf, text + off, size);
-	return size;
+	return read_bytes(text, len, buf, size, off);
 }
 
 const struct file_ops mad_clone_ops = {

@@ -331,24 +331,7 @@ static ssize_t read_text(struct obj_open *open, void *buf, size_t size, off_t of
 		if (open->text.failed)
 			return -ENOMEM;
 	}
-	if ((size_t)off >= open->text.len)
-		return 0;
-	if (size > open->text.len - off)
-		size = open->text.len - off;
-	memcpy(buf, open->text.data + off, size);
-	return size;
-}
-
-static ssize_t read_data(const struct obj *obj, void *buf, size_t size, off_t off)
-{
-	if (off < 0)
-		return -EINVAL;
-	if ((uint64_t)off >= obj->mem->size)
-		return 0;
-	if (size > obj->mem->size - off)
-		size = obj->mem->size - off;
-	memcpy(buf, (const uint8_t *)obj->mem->base + off, size);
-	return size;
+	return read_bytes(open->text.data, open->text.len, buf, size, off);
 }
 
 static ssize_t write_data(const struct obj *obj, const void *buf, size_t size, off_t off)
@@ -382,7 +365,7 @@ static ssize_t obj_file_read(struct file *file, struct fs_req *req, void *buf, s
 	if (open->reader.which == OBJ_RECV)
 		return msg_read(obj, file, req, buf, size);
 	if (open->reader.which == OBJ_DATA)
-		return read_data(obj, buf, size, off);
+		return read_bytes(obj->mem->base, obj->mem->size, buf, size, off);
 	size = pread(file->backing, buf, size, off);
 	return (ssize_t)size < 0 ? -errno : (ssize_t)size;
 }

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <ev.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <utlist.h>
@@ -20,6 +19,7 @@
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
 #include <ibfs/priority.h>
+#include <ibfs/thread.h>
 
 #include "fs/quick.h"
 
@@ -69,10 +69,20 @@ void job_finish(struct job *job)
 		job->done(job);
 }
 
+void jobs_finish(struct job *jobs)
+{
+	struct job *job, *tmp;
+
+	DL_FOREACH_SAFE(jobs, job, tmp) {
+		DL_DELETE(jobs, job);
+		job_finish(job);
+	}
+}
+
 static void on_async(struct ev_loop *loop, ev_async *async, int revents)
 {
 	struct offload *pool = async->data;
-	struct job *jobs, *job, *tmp;
+	struct job *jobs;
 
 	(void)loop;
 	(void)revents;
@@ -80,10 +90,7 @@ static void on_async(struct ev_loop *loop, ev_async *async, int revents)
 	jobs = pool->ended;
 	pool->ended = NULL;
 	pthread_mutex_unlock(&pool->lock);
-	DL_FOREACH_SAFE(jobs, job, tmp) {
-		DL_DELETE(jobs, job);
-		job_finish(job);
-	}
+	jobs_finish(jobs);
 }
 
 /* What never ran, or ended after the loop looked last. */
@@ -247,11 +254,9 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* Threads leave signals to the event loop's. */
 static int start_thread(struct worker *worker)
 {
 	pthread_attr_t attr;
-	sigset_t all, old;
 	pthread_t thread;
 	int err;
 
@@ -259,12 +264,9 @@ static int start_thread(struct worker *worker)
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	follow_thread(worker->pool->follow, &attr);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, &attr, worker_main, worker);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	err = thread_create(&thread, &attr, worker_main, worker);
 	pthread_attr_destroy(&attr);
-	return -err;
+	return err;
 }
 
 static struct worker *worker_new(struct offload *pool, struct user *user, pid_t pid)

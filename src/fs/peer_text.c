@@ -71,12 +71,7 @@ ssize_t peer_text_read(struct file *file, struct fs_req *req, void *buf, size_t 
 		if (ret)
 			return ret;
 	}
-	if ((size_t)off >= text->text.len)
-		return 0;
-	if (size > text->text.len - off)
-		size = text->text.len - off;
-	memcpy(buf, text->text.data + off, size);
-	return size;
+	return read_bytes(text->text.data, text->text.len, buf, size, off);
 }
 
 void peer_text_release(struct file *file)

@@ -24,6 +24,7 @@
 #include <ibfs/follow.h>
 #include <ibfs/ibfs.h>
 #include <ibfs/priority.h>
+#include <ibfs/thread.h>
 
 #include "fs/quick.h"
 
@@ -98,16 +99,13 @@ static void come_back(struct quick *quick, struct leader *me, struct job *job)
 
 static void finish_ended(struct quick *quick)
 {
-	struct job *jobs, *job, *tmp;
+	struct job *jobs;
 
 	pthread_mutex_lock(&quick->lock);
 	jobs = quick->ended;
 	quick->ended = NULL;
 	pthread_mutex_unlock(&quick->lock);
-	DL_FOREACH_SAFE(jobs, job, tmp) {
-		DL_DELETE(jobs, job);
-		job_finish(job);
-	}
+	jobs_finish(jobs);
 }
 
 static void run_job(struct quick *quick, struct job *job)
@@ -289,16 +287,12 @@ static void *watcher_main(void *arg)
 static int start_watcher(struct quick *quick)
 {
 	pthread_attr_t attr;
-	sigset_t all, old;
 	int err;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	follow_thread(quick->ibfs->follow, &attr);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&quick->watcher, &attr, watcher_main, quick);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	err = thread_create(&quick->watcher, &attr, watcher_main, quick);
 	pthread_attr_destroy(&attr);
 	return err;
 }

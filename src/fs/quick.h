@@ -20,5 +20,6 @@ void quick_free(struct quick *quick);
 bool quick_submit(struct quick *quick, struct job *job);
 /* As done() or disowned() for a job that ended; offload.c. */
 void job_finish(struct job *job);
+void jobs_finish(struct job *jobs);
 
 #endif

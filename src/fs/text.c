@@ -63,6 +63,18 @@ void text_free(struct textbuf *text)
 	*text = (struct textbuf){ .data = NULL };
 }
 
+ssize_t read_bytes(const void *all, size_t len, void *buf, size_t size, off_t off)
+{
+	if (off < 0)
+		return -EINVAL;
+	if ((size_t)off >= len)
+		return 0;
+	if (size > len - off)
+		size = len - off;
+	memcpy(buf, (const uint8_t *)all + off, size);
+	return size;
+}
+
 static bool waitq_cancel(struct fs_req *req)
 {
 	struct waitq *q = req->priv;

@@ -7,45 +7,29 @@
  * nothing is believed but what was checked.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <utlist.h>
 
+#include <ibfs/memory.h>
 #include <ibfs/umad_ring.h>
 
 #include "fs/rows.h"
 #include "fs/umad_ring.h"
+#include "fs/waiting.h"
 
 #define UNOPENED_MAX	64		/* rings that nobody opened keep a descriptor each */
 
 /* --- memory --- */
 
-/* A descriptor of memory that can't be cut off under the daemon. */
-static int memory_fd(size_t size)
-{
-	int fd = memfd_create("ibfs-umad", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)size) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-		close(fd);
-		return -ENOMEM;
-	}
-	return fd;
-}
-
 static int memory_map(struct ring *ring)
 {
 	void *mem;
 
-	ring->fd = memory_fd(sizeof(*ring->mem));
+	ring->fd = memory_fd("ibfs-umad", sizeof(*ring->mem));
 	if (ring->fd < 0)
 		return ring->fd;
 	mem = mmap(NULL, sizeof(*ring->mem), PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
@@ -70,8 +54,7 @@ static void wake_clients(struct task *task)
 {
 	struct ring *ring = (struct ring *)task;
 
-	if (atomic_exchange(&ring->mem->waiting, 0))
-		syscall(SYS_futex, &ring->mem->waiting, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	wake_waiting(&ring->mem->waiting);
 }
 
 ssize_t umad_ring_make(struct umad_file *uf, const void *in, void *out, size_t *out_len)

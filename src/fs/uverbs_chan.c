@@ -6,18 +6,15 @@
  * nothing is believed but what was checked: whose events are in it stands here.
  */
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <utlist.h>
 
 #include <ibfs/event_ring.h>
 
 #include "fs/uverbs.h"
+#include "fs/waiting.h"
 
 struct uv_chan {
 	struct event_ring *mem;
@@ -72,13 +69,6 @@ ssize_t uv_chan_make(struct uv_events *events, void *out, size_t *out_len)
 	return 0;
 }
 
-/* A daemon's thread that goes on at once, on another processor, is what the reader waits for. */
-static void wake(struct event_ring *mem)
-{
-	if (atomic_load(&mem->waiting) && atomic_exchange(&mem->waiting, 0))
-		syscall(SYS_futex, &mem->waiting, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
 /*
  * Count what was taken, for its objects' destroyers; how many are left. A head
  * that can't be makes it the last time that anybody asks.
@@ -92,7 +82,7 @@ static unsigned int count(struct uv_chan *chan)
 	if (head - chan->seen > chan->tail - chan->seen) {
 		chan->dead = true;
 		atomic_store(&chan->mem->dead, 1);
-		wake(chan->mem);
+		wake_waiting(&chan->mem->waiting);
 		return 0;
 	}
 	for (; chan->seen != head; chan->seen++)
@@ -127,7 +117,7 @@ bool uv_chan_put(struct uv_events *events, struct uobj *obj, uint64_t element)
 	if (!usable(events) || events->queue || events->readers.head ||
 	    !put(events->chan, obj, element))
 		return false;
-	wake(events->chan->mem);
+	wake_waiting(&events->chan->mem->waiting);
 	return true;
 }
 
@@ -155,7 +145,7 @@ void uv_chan_refill(struct uv_events *events)
 	}
 	atomic_store(&events->chan->mem->more, !!events->queue);
 	if (count(events->chan) || events->queue)
-		wake(events->chan->mem);
+		wake_waiting(&events->chan->mem->waiting);
 }
 
 /* Moves head over all of it, from wherever it is: what was before is the client's. */
@@ -188,7 +178,7 @@ void uv_chan_end(struct uv_events *events)
 		return;
 	uv_chan_reclaim(events);
 	atomic_store(&chan->mem->dead, 1);
-	wake(chan->mem);
+	wake_waiting(&chan->mem->waiting);
 	munmap(chan->mem, EVENT_RING_SIZE);
 	/* While the file is open its readers look there; else its place serves the next one. */
 	if (!events->closed) {

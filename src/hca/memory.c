@@ -37,6 +37,19 @@ static int memory_map(struct memory *mem, int fd, uint64_t off)
 	return 0;
 }
 
+int memory_fd(const char *name, uint64_t size)
+{
+	int err, fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd >= 0 && !ftruncate(fd, size) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
 struct memory *memory_own(uint64_t size)
 {
 	struct memory *mem;
@@ -48,10 +61,8 @@ struct memory *memory_own(uint64_t size)
 	mem = memory_new(MEMORY_OWN, size);
 	if (!mem)
 		return NULL;
-	mem->fd = memfd_create("ibfs-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (mem->fd < 0 || ftruncate(mem->fd, size) ||
-	    fcntl(mem->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) ||
-	    memory_map(mem, mem->fd, 0)) {
+	mem->fd = memory_fd("ibfs-memory", size);
+	if (mem->fd < 0 || memory_map(mem, mem->fd, 0)) {
 		memory_put(mem);
 		return NULL;
 	}

@@ -6,7 +6,6 @@
  * is masked at every use, and our own is never read back.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <rdma/rdma_user_rxe.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,19 +17,6 @@
 static uint32_t log2_up(uint32_t n)
 {
 	return n <= 1 ? 0 : 32 - __builtin_clz(n - 1);
-}
-
-static int own_file(size_t size)
-{
-	int fd = memfd_create("ibfs-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0)
-		return -1;
-	if (!ftruncate(fd, size) &&
-	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return fd;
-	close(fd);
-	return -1;
 }
 
 static void file_put(struct ring *ring)
@@ -52,7 +38,7 @@ static void *ring_map(struct ring *ring, struct ring_space *space)
 	if (space)
 		ring->fd = space->alloc(space, ring->size, &ring->off) ? -1 : space->fd;
 	else
-		ring->fd = own_file(ring->size);
+		ring->fd = memory_fd("ibfs-ring", ring->size);
 	if (ring->fd < 0)
 		return NULL;
 	map = mmap(NULL, ring->size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, ring->off);

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "backend/verbs/rdev.h"
 #include "ibfs/conf.h"
+#include "ibfs/thread.h"
 
 /* A device that is there and can't be in the tree: told once, and left alone. */
 struct refused {
@@ -43,18 +43,14 @@ struct rdevs {
 int thread_start(void *(*fn)(void *arg), void *arg)
 {
 	pthread_attr_t attr;
-	sigset_t all, old;
 	pthread_t thread;
 	int err;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, &attr, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	err = thread_create(&thread, &attr, fn, arg);
 	pthread_attr_destroy(&attr);
-	return -err;
+	return err;
 }
 
 struct rdevs *rdevs_get(struct rdevs *rdevs)
