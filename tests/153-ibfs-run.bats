@@ -52,6 +52,15 @@ r() { "$BUILD/ibfs-run" "$@"; }
 	[ "$(grep -c ibfs-run /proc/self/mounts)" = 0 ]
 }
 
+@test "ibfs-run: programs that preload libraries of their own see the devices" {
+	run -0 r "$BUILD/tests/exec" /dev/infiniband/uverbs0
+	need_tool ibv_devices
+	run -0 r sh -c 'LD_PRELOAD=libm.so.6 ibv_devices'
+	assert_line rxe0
+	run -0 r env LD_PRELOAD=libm.so.6 timeout 20 sh -c 'exec ibv_devinfo -d rxe0'
+	assert_line PORT_ACTIVE
+}
+
 @test "ibfs-run: becomes the command: pid, status, arguments, environment" {
 	run -0 bash -c "echo \$\$; exec '$BUILD/ibfs-run' bash -c 'echo \$\$'"
 	[ "${lines[0]}" = "${lines[1]}" ]
