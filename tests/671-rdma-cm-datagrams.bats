@@ -28,7 +28,8 @@ no_group() { ! has_group; }
 	[ "$(ls "$net")" = ib0 ]
 	[ "$(cat "$net/ib0/address")" = "$(cat "$(ipoib 1)/address")" ]
 	[ "$(cat "$net/ib0/mtu")" = "$(cat "$(ipoib 1)/mtu")" ]
-	[ -z "$(ls "$MNT/sys/class/infiniband/rxe1/device/net")" ]
+	[ ! -e "$MNT/sys/class/infiniband/rxe1/device/net" ]
+	! ls "$MNT/sys/class/infiniband/rxe1/device" | grep -qx net
 	[ ! -e "$net/ib7" ]
 	mkdir "$(ipoib 1 late)"
 	[ "$(ls "$net")" = ib0 ]

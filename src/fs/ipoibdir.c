@@ -194,6 +194,28 @@ static int nets_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char nam
 
 const struct dir_ops sys_nets_dir = { .lookup = nets_lookup, .next = nets_next };
 
+/* sys/class/infiniband/DEVICE/device has net/ while there is an interface, as in Linux. */
+static int sys_device_lookup(struct ibfs *ibfs, struct path dir, const char *name,
+			     struct path *child)
+{
+	if (strcmp(name, "net") || !ipoib_of_device(ibfs, dir.dev, 0))
+		return -ENOENT;
+	child->kind = KIND_SYS_NETS;
+	return 0;
+}
+
+static int sys_device_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
+			   struct path *child)
+{
+	if (*pos || sys_device_lookup(ibfs, dir, "net", child))
+		return 0;
+	strcpy(name, "net");
+	*pos = 1;
+	return 1;
+}
+
+const struct dir_ops sys_device_dir = { .lookup = sys_device_lookup, .next = sys_device_next };
+
 int ipoib_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
 {
 	const struct ipoib *ip = path_ipoib(ibfs, path);

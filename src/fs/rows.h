@@ -46,7 +46,7 @@ void peer_device_gone(const struct ibfs_device *dev);
 void peers_exit(struct ibfs *ibfs);
 /* ipoibdir.c */
 extern const struct entry ipoibs_entries[], ipoib_entries[], sys_net_entries[];
-extern const struct dir_ops ipoibs_dir, ipoib_stats_dir, sys_nets_dir;
+extern const struct dir_ops ipoibs_dir, ipoib_stats_dir, sys_nets_dir, sys_device_dir;
 extern const struct file_ops ipoib_clone_ops, ipoib_ctl_ops, ipoib_text_ops, ipoib_frame_ops;
 extern const struct file_ops ipoib_stat_ops;
 int ipoib_getattr(struct ibfs *ibfs, struct path path, struct stat *st);

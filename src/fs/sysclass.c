@@ -53,9 +53,7 @@ const struct entry sys_dev_entries[] = {
 	{ NULL, 0, 0 }
 };
 
-/* infiniband_verbs has all but the first: a directory is in one place. */
 const struct entry sys_device_entries[] = {
-	{ "net", KIND_SYS_NETS, 0 },
 	{ "local_cpus", KIND_SYS_DEVICE_TEXT, SYS_LOCAL_CPUS },
 	{ "local_cpulist", KIND_SYS_DEVICE_TEXT, SYS_LOCAL_CPULIST },
 	{ "numa_node", KIND_SYS_DEVICE_TEXT, SYS_NUMA_NODE },

@@ -9,6 +9,9 @@
 
 #define MAX_WR 16384			/* rings that are larger are as large as asked for */
 #define ATTR_STANDARD 0x1fffff		/* IB_QP_ATTR_STANDARD_BITS: up to IB_QP_DEST_QPN */
+/* The rxe driver takes any, and looks at these: newer programs ask for flushes too. */
+#define ACCESS_KNOWN (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+		      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND)
 
 /* --- creation --- */
 
@@ -321,7 +324,7 @@ static int modify(struct uv_cmd *cmd, const struct ib_uverbs_modify_qp *req)
 		.path_mtu = req->path_mtu, .path_mig_state = req->path_mig_state,
 		.qkey = req->qkey, .rq_psn = req->rq_psn & 0xffffff,
 		.sq_psn = req->sq_psn & 0xffffff, .dest_qp_num = req->dest_qp_num,
-		.qp_access_flags = req->qp_access_flags, .pkey_index = req->pkey_index,
+		.qp_access_flags = req->qp_access_flags & ACCESS_KNOWN, .pkey_index = req->pkey_index,
 		.alt_pkey_index = req->alt_pkey_index,
 		.en_sqd_async_notify = req->en_sqd_async_notify,
 		.max_rd_atomic = req->max_rd_atomic, .max_dest_rd_atomic = req->max_dest_rd_atomic,
