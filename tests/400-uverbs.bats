@@ -15,6 +15,11 @@ teardown_file() { stop_ibfs; }
 	ctest uverbs_raw "$MNT"
 }
 
+@test "uverbs: XRC, changing regions, windows, SRQs, multicast, by commands" {
+	need_root
+	ctest uverbs_more "$MNT"
+}
+
 @test "uverbs: RDMA_VERBS_IOCTL without libibverbs" {
 	need_root
 	ctest uverbs_ioctl "$MNT"

@@ -77,6 +77,8 @@ static int fill_send(const struct uv_cmd *cmd, bool ud, const struct ib_uverbs_s
 		wr->ud.remote_qkey = raw->wr.ud.remote_qkey;
 		return 0;
 	}
+	/* The kernel's command can't say which SRQ in XRC: what is reserved does, as in rings. */
+	wr->xrc_srq_num = raw->wr.rdma.reserved;
 	switch (raw->opcode) {
 	case IB_UVERBS_WR_RDMA_WRITE:
 	case IB_UVERBS_WR_RDMA_WRITE_WITH_IMM:
@@ -90,6 +92,7 @@ static int fill_send(const struct uv_cmd *cmd, bool ud, const struct ib_uverbs_s
 		wr->atomic.compare_add = raw->wr.atomic.compare_add;
 		wr->atomic.swap = raw->wr.atomic.swap;
 		wr->atomic.rkey = raw->wr.atomic.rkey;
+		wr->xrc_srq_num = raw->wr.atomic.reserved;
 		return 0;
 	case IB_UVERBS_WR_SEND:
 	case IB_UVERBS_WR_SEND_WITH_IMM:

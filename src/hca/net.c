@@ -41,7 +41,7 @@ static void put_ext(uint8_t *at, unsigned int headers, const struct tx *tx)
 		at = put32(at, htonl(tx->sqpn));
 	}
 	if (headers & HDR_XRCETH)
-		at = put32(at, htonl(tx->xrc_srq));
+		at = put32(at, htonl(tx->xrc_srq & QPN_MASK));
 	if (headers & HDR_RETH) {
 		memcpy(at, &tx->reth, sizeof(tx->reth));
 		at += sizeof(tx->reth);

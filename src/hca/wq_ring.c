@@ -3,7 +3,8 @@
  * Work queues in rings that a process maps: struct rxe_send_wqe and
  * rxe_recv_wqe (rdma/rdma_user_rxe.h) parsed into ours. A slot is copied once
  * and only the copy is looked at. Known quirks of the rxe provider are met:
- * dma.length isn't trusted, the lengths of the SGEs are summed instead.
+ * dma.length isn't trusted, the lengths of the SGEs are summed instead. What it
+ * has no use for, a request's reserved word, is the SRQ's number in XRC.
  */
 #include <errno.h>
 #include <rdma/rdma_user_rxe.h>
@@ -31,7 +32,7 @@ int wr_from_wqe(struct ibfs_wr *wr, const struct rxe_send_wqe *raw, size_t room,
 
 	*wr = (struct ibfs_wr){
 		.wr_id = raw->wr.wr_id, .opcode = raw->wr.opcode, .send_flags = raw->wr.send_flags,
-		.ex.imm_data = raw->wr.ex.imm_data,
+		.ex.imm_data = raw->wr.ex.imm_data, .xrc_srq_num = raw->wr.reserved,
 	};
 	if (!info)
 		return -EINVAL;
