@@ -24,8 +24,9 @@ static void versions(void)
 	CHECK(p9->msize == 8192);
 	CHECK_ERR(p9_version(p9, "9P2000.u", 65536), 0);
 	CHECK(p9_get(p9->body + 4, 2) == 6 && !memcmp(p9->body + 6, "9P2000", 6));
-	CHECK_ERR(p9_version(p9, "9P1999", 65536), 0);
+	CHECK_ERR(p9_version(p9, "9P1999", 8192), 0);
 	CHECK(p9_get(p9->body + 4, 2) == 7 && !memcmp(p9->body + 6, "unknown", 7));
+	CHECK(p9->msize == 8192);
 	CHECK(p9_attach(p9, 0, "", NONUNAME, "") < 0);
 	CHECK(p9_version(p9, "9P2000.L", 100) < 0);
 	CHECK_ERR(p9_version(p9, "9P2000.L", 0xffffffff), 0);
@@ -81,6 +82,7 @@ static void walks(void)
 static void opens(void)
 {
 	struct p9 *p9 = p9_start(address, "9P2000.L");
+	char longest[257] = "";
 
 	CHECK_ERR(p9_walk(p9, 1, "rxe0/1"), 0);
 	CHECK_ERR(p9_openfid(p9, 1, 1), EISDIR);
@@ -100,6 +102,10 @@ static void opens(void)
 	/* a shell's ">": O_CREAT of what is there; nothing new can be made */
 	CHECK_ERR(p9_walk(p9, 3, "pd"), 0);
 	CHECK_ERR(p9_rpc(p9, TLCREATE, "dsddd", 3, "x", O_CREAT_L | 1, 0644, 0), EPERM);
+	memset(longest, 'x', 256);
+	CHECK_ERR(p9_rpc(p9, TLCREATE, "dsddd", 3, longest, O_CREAT_L | 1, 0644, 0), ENAMETOOLONG);
+	CHECK_ERR(p9_rpc(p9, TLCREATE, "dsddd", 3, "", O_CREAT_L | 1, 0644, 0), EINVAL);
+	CHECK_ERR(p9_rpc(p9, TLCREATE, "dsddd", 3, "..", O_CREAT_L | 1, 0644, 0), EEXIST);
 	CHECK_ERR(p9_walk(p9, 4, "rxe0"), 0);
 	CHECK_ERR(p9_rpc(p9, TLCREATE, "dsddd", 4, "ctl", O_CREAT_L | O_EXCL_L | 1, 0644, 0), EEXIST);
 	CHECK_ERR(p9_rpc(p9, TLCREATE, "dsddd", 4, "ctl", O_CREAT_L | O_TRUNC_L | 1, 0644, 0), 0);
@@ -166,6 +172,9 @@ static void directories(void)
 		}
 	}
 	CHECK(n > 10 && n_small == n);
+	/* too little room for one isn't the end */
+	CHECK_ERR(p9_rpc(p9, TREADDIR, "dqd", 1, (uint64_t)0, 24), EINVAL);
+	CHECK_ERR(p9_rpc(p9, TREADDIR, "dqd", 1, second, 24), EINVAL);
 	/* back, and to where nothing is */
 	CHECK_ERR(p9_rpc(p9, TREADDIR, "dqd", 1, second, 50), 0);
 	CHECK(p9_get(p9->body, 4) > 0);
@@ -188,12 +197,29 @@ static void plan9(void)
 	CHECK_ERR(p9_open(p9, 1, "rxe0", 0), 0);
 	CHECK(p9_read(p9, 1, 0, 200) > 0);
 	CHECK(p9_read(p9, 1, 7, 200) == -EREMOTEIO);
+	CHECK(p9_read(p9, 1, 0, 40) == -EREMOTEIO);
 	CHECK(p9_read(p9, 1, 0, 200) > 0);
 	CHECK_ERR(p9_walk(p9, 2, "version"), 0);
 	CHECK(p9_rpc(p9, TOPEN, "db", 2, 0x40) == -EREMOTEIO);
 	CHECK(p9_rpc(p9, TOPEN, "db", 2, 0x80) == -EREMOTEIO);
 	CHECK(p9_rpc(p9, TLOPEN, "dd", 2, 0) == -EREMOTEIO);
 	CHECK(p9_rpc(p9, TWSTAT, "dw", 2, 0) == -EREMOTEIO);
+	p9_end(p9);
+}
+
+/* The shortest messages that there are hold every answer, the longest reasons cut off. */
+static void small_messages(void)
+{
+	struct p9 *p9 = p9_open_session(address, "9P2000");
+	char text[400];
+
+	CHECK_ERR(p9_version(p9, "9P2000", 512), 0);
+	CHECK(p9_attach(p9, 0, "", NONUNAME, "") >= 0);
+	CHECK_ERR(p9_open(p9, 1, "rxe0/ctl", 1), 0);
+	memset(text, '#', sizeof(text));
+	text[399] = '\n';
+	CHECK(p9_write(p9, 1, 0, text, sizeof(text)) == -EREMOTEIO);
+	CHECK(p9->len + HEADER > 400 && p9->len + HEADER <= 512);
 	p9_end(p9);
 }
 
@@ -274,6 +300,7 @@ int main(int argc, char **argv)
 	v9fs();
 	directories();
 	plan9();
+	small_messages();
 	limits();
 	nonsense();
 	return failures != 0;

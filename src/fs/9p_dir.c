@@ -31,7 +31,10 @@ static bool add_entry(uint8_t *buf, size_t size, size_t *used, const char *name,
 	return true;
 }
 
-/* Offsets as FUSE has them: 1 behind ".", 2 behind "..", then fs' cookies and 2. */
+/*
+ * Offsets as FUSE has them: 1 behind ".", 2 behind "..", then fs' cookies and 2.
+ * 1: there is more, 0: there was no more.
+ */
 static int read_entries(struct ibfs *ibfs, struct path dir, uint64_t offset, uint8_t *buf,
 			size_t size, size_t *used)
 {
@@ -42,14 +45,14 @@ static int read_entries(struct ibfs *ibfs, struct path dir, uint64_t offset, uin
 
 	*used = 0;
 	if (offset == 0 && !add_entry(buf, size, used, ".", dir, 1))
-		return 0;
+		return 1;
 	if (offset <= 1 && fs_lookup(ibfs, dir, "..", &child) == 0 &&
 	    !add_entry(buf, size, used, "..", child, 2))
-		return 0;
+		return 1;
 	while (ret > 0) {
 		ret = fs_readdir(ibfs, dir, &cookie, name, &child);
 		if (ret > 0 && !add_entry(buf, size, used, name, child, cookie + 2))
-			return 0;
+			return 1;
 	}
 	return ret;
 }
@@ -73,13 +76,13 @@ ssize_t p9_readdir(struct p9_req *req, const struct p9_msg *in, struct p9_msg *o
 	if (ret)
 		return ret;
 	ret = read_entries(req->req.ibfs, fid->path, in->offset, scratch, size, &used);
-	if (ret < 0 && !used)
-		return ret;
+	if (ret && !used)
+		return ret < 0 ? ret : -EINVAL;	/* as getdents(2) with too little room */
 	p9_answer_data(req->conn, P9_RREADDIR, req->tag, scratch, used);
 	return P9_ANSWERED;
 }
 
-/* One more entry of a directory as a stat; 0: none, or it doesn't fit. */
+/* One more entry of a directory as a stat; 0: none; -EINVAL: it doesn't fit. */
 static ssize_t next_stat(struct ibfs *ibfs, struct p9_fid *fid, struct p9_owner *owner, void *buf,
 			 size_t size)
 {
@@ -97,8 +100,9 @@ static ssize_t next_stat(struct ibfs *ibfs, struct p9_fid *fid, struct p9_owner 
 		/* What has gone meanwhile is left out. */
 	} while (fs_getattr(ibfs, child, &st));
 	len = p9_put_stat(owner, &st, name, buf, size);
-	if (len)
-		fid->dir_cookie = cookie;
+	if (!len)
+		return -EINVAL;
+	fid->dir_cookie = cookie;
 	return len;
 }
 
@@ -143,6 +147,9 @@ ssize_t p9_mkdir_at(struct p9_req *req, struct p9_str str, mode_t mode, struct p
 	int ret;
 
 	ret = p9_component(str, name);
+	/* Who may not search it is not told what is there. */
+	if (!ret)
+		ret = fs_access(req->req.ibfs, fid->path, &fid->user->cred, X_OK);
 	if (!ret && (!strcmp(name, ".") || !strcmp(name, "..") ||
 		     !fs_lookup(req->req.ibfs, fid->path, name, &old)))
 		ret = -EEXIST;

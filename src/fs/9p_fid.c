@@ -109,10 +109,11 @@ ssize_t p9_version(struct p9_req *req, const struct p9_msg *in, struct p9_msg *o
 		version = plain;
 		conn->dialect = P9_2000;
 	}
-	conn->msize = conn->server->conf->msize;
-	if (conn->msize > in->msize && conn->dialect)
-		conn->msize = in->msize;
-	out->msize = conn->msize;
+	out->msize = conn->msize = conn->server->conf->msize;
+	if (out->msize > in->msize)
+		out->msize = in->msize;
+	if (conn->dialect)
+		conn->msize = out->msize;
 	out->version = (struct p9_str){ version, strlen(version) };
 	return 0;
 }

@@ -197,9 +197,11 @@ static int create_in(struct p9_req *req, const struct p9_msg *in, struct p9_fid 
 		return -EBADF;
 	if ((*fid)->open || (*fid)->refs > 1)
 		return -EBUSY;
+	if (ret)
+		return ret;
 	if (!strcmp(name, ".") || !strcmp(name, ".."))
 		return -EEXIST;
-	return ret ? ret : S_ISDIR(fs_type((*fid)->path)) ? 0 : -ENOTDIR;
+	return S_ISDIR(fs_type((*fid)->path)) ? 0 : -ENOTDIR;
 }
 
 ssize_t p9_lcreate(struct p9_req *req, const struct p9_msg *in, struct p9_msg *out)

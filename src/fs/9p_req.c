@@ -82,17 +82,11 @@ static void req_put(struct p9_req *req)
 
 static void answer(struct p9_conn *conn, const struct p9_msg *out)
 {
-	size_t room = 512, len = 0;
-	uint8_t *at;
+	/* A stat with the longest names, or a reason, is the longest. */
+	uint8_t *at = p9_conn_room(conn, P9_MIN_MSIZE);
 
-	/* Only a name can make one longer. */
-	for (; !len && room <= conn->msize + 512; room *= 2) {
-		at = p9_conn_room(conn, room);
-		if (!at)
-			return;
-		len = p9_encode(out, at, room);
-	}
-	p9_conn_sent(conn, len);
+	if (at)
+		p9_conn_sent(conn, p9_encode(out, at, P9_MIN_MSIZE));
 }
 
 void p9_answer_data(struct p9_conn *conn, uint8_t type, uint16_t tag, const void *data, size_t len)
@@ -119,7 +113,7 @@ static void answer_error(struct p9_conn *conn, uint16_t tag, int err, const char
 	} else {
 		out.type = P9_RERROR;
 		out.name.text = why ? why : strerror(err);
-		out.name.len = strlen(out.name.text);
+		out.name.len = strnlen(out.name.text, P9_MIN_MSIZE - P9_HEADER - 2);
 	}
 	answer(conn, &out);
 }
