@@ -485,6 +485,10 @@ static void test_mkey(void)
 		CHECK(!request(UMAD_METHOD_SET, UMAD_SM_ATTR_GUID_INFO, 0, "1222", guids, 5));
 		violations++;
 		CHECK_EQ(port->mkey_violations, violations);
+		/* No key is asked for what isn't there. */
+		CHECK_EQ(status(request(0x11, UMAD_SM_ATTR_PORT_INFO, 1, "1222", NULL, 5)),
+			 MAD_BAD_METHOD);
+		CHECK_EQ(port->mkey_violations, violations);
 	}
 	/* A transit switch has no say. */
 	t.s[0]->ports[0].mkey = key;

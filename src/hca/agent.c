@@ -17,7 +17,6 @@
 #define CLASS_VERSIONS	0x83	/* one past the largest */
 #define CLASS_END	0x50
 #define BM_RESPONSE	1	/* BM's AttributeModifier says what the R bit does elsewhere */
-#define SMP_DIRECTION	0x8000
 
 static bool class_has_oui(uint8_t mgmt_class)
 {
@@ -243,19 +242,15 @@ static struct mad_agent *agent_for(struct mad_port *mp, const struct umad_hdr *h
 /* Nobody serves this Get or Set: say so, as Linux does on a device's behalf. */
 static void answer_unclaimed(struct port *port, struct packet *pkt, const struct mad_view *view)
 {
-	struct umad_hdr *hdr = view->mad;
-	uint16_t status = UMAD_STATUS_ATTR_NOT_SUPPORTED;
+	const struct umad_hdr *hdr = view->mad;
 	__be16 slid = view->lrh->slid;
 
-	if (hdr->method != UMAD_METHOD_GET && hdr->method != UMAD_METHOD_SET)
+	if (!mad_unserved(view->mad))
 		return;
-	hdr->method = UMAD_METHOD_GET_RESP;
 	if (hdr->mgmt_class != MAD_CLASS_SUBN_DR) {
-		hdr->status = htobe16(status);
 		mad_reply(port, pkt, view);
 		return;
 	}
-	hdr->status = htobe16(status | SMP_DIRECTION);
 	view->lrh->slid = view->lrh->dlid;
 	view->lrh->dlid = slid;
 	smi_send(port, pkt);

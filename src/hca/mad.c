@@ -15,7 +15,6 @@
 #include "hca/pma.h"
 #include "hca/sma.h"
 
-
 bool mad_view(struct packet *pkt, struct mad_view *view)
 {
 	uint32_t at = sizeof(struct lrh);
@@ -59,6 +58,19 @@ bool mad_linear(struct packet *pkt)
 	pkt->data_len = 0;
 	pkt->nr_frags = 0;
 	memcpy(packet_put(pkt, len), payload, len);
+	return true;
+}
+
+bool mad_unserved(void *mad)
+{
+	struct mad_hdr *hdr = mad;
+
+	if (hdr->method != UMAD_METHOD_GET && hdr->method != UMAD_METHOD_SET)
+		return false;
+	hdr->method = UMAD_METHOD_GET_RESP;
+	hdr->status = htobe16(MAD_BAD_ATTR);
+	if (hdr->mgmt_class == MAD_CLASS_SUBN_DR)
+		hdr->status |= htobe16(UMAD_SMP_DIRECTION);
 	return true;
 }
 

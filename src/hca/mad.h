@@ -103,6 +103,8 @@ void gsi_recv(struct port *end_port, struct packet *pkt);
  * 0, or port_xmit()'s error.
  */
 int mad_xmit(struct port *end_port, struct packet *pkt);
+/* A Get or Set that nobody serves becomes the answer that says so; false: it is neither. */
+bool mad_unserved(void *mad);
 /*
  * Turn a request's addresses round (LIDs, GIDs, QPs; the P_Key that this port
  * has for it) and send what view->mad now holds back where it came from:

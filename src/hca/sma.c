@@ -90,6 +90,13 @@ static void lease_start(struct port *end)
 		state->lease_end = now_ms() + end->mkey_lease * 1000ULL;
 }
 
+/* A method that there isn't is answered so, whoever asks. */
+static bool needs_mkey(uint8_t method, unsigned int protect)
+{
+	return method == UMAD_METHOD_SET || method == UMAD_METHOD_TRAP_REPRESS ||
+	       (method == UMAD_METHOD_GET && protect >= 2);
+}
+
 /*
  * M_Key check, 14.2.4: true if the request may go on. Counts violations, runs
  * the lease and sends trap 256.
@@ -107,7 +114,7 @@ static bool mkey_ok(struct sma_req *req, uint16_t slid)
 			state->lease_end = 0;
 		return true;
 	}
-	if (req->smp->method == UMAD_METHOD_GET && end->mkey_protect < 2)
+	if (!needs_mkey(req->smp->method, end->mkey_protect))
 		return true;
 	if (end->mkey_violations < UINT16_MAX)
 		end->mkey_violations++;

@@ -169,18 +169,6 @@ static void smi_answer(struct port *in, struct packet *pkt, const struct mad_vie
 	}
 }
 
-/* No client took it: of SMPs that the SMA leaves to clients, SMInfo wants an answer. */
-static bool smi_refuse(struct smp *smp)
-{
-	if (smp->method != UMAD_METHOD_GET && smp->method != UMAD_METHOD_SET)
-		return false;
-	smp->method = UMAD_METHOD_GET_RESP;
-	smp->status = htobe16(MAD_BAD_ATTR);
-	if (smp->mgmt_class == MAD_CLASS_SUBN_DR)
-		smp->status |= htobe16(UMAD_SMP_DIRECTION);
-	return true;
-}
-
 static void smi_local(struct port *in, struct packet *pkt, const struct mad_view *view)
 {
 	switch (sma_process(in, view->mad, be16toh(view->lrh->slid))) {
@@ -188,7 +176,8 @@ static void smi_local(struct port *in, struct packet *pkt, const struct mad_view
 		smi_answer(in, pkt, view);
 		break;
 	case MAD_UNHANDLED:
-		if (!smi_deliver(port_end(in), pkt, view) && smi_refuse(view->mad))
+		/* Of SMPs that the SMA leaves to clients SMInfo wants an answer. */
+		if (!smi_deliver(port_end(in), pkt, view) && mad_unserved(view->mad))
 			smi_answer(in, pkt, view);
 		break;
 	case MAD_CONSUMED:
