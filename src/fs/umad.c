@@ -2,8 +2,8 @@
 /*
  * The umad file of a port: management datagrams for clients, as Linux's
  * user_mad.c has it (<rdma/ib_user_mad.h>, ABI 5). An open file has up to 32
- * agents and one queue of what they received. It may touch the backend's MAD
- * operations and fs' part of the port.
+ * agents (umad_agents.c) and one queue of what they received. It may touch the
+ * backend's MAD operations and fs' part of the port.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,8 +29,6 @@
 
 _Static_assert(sizeof(struct ib_user_mad_hdr_old) == 56, "old header layout");
 _Static_assert(sizeof(struct ib_user_mad_hdr) == 64, "header layout");
-_Static_assert(sizeof(struct ib_user_mad_reg_req) == 28, "registration layout");
-_Static_assert(sizeof(struct ib_user_mad_reg_req2) == 40, "registration layout");
 _Static_assert(offsetof(struct umad_mad, data) ==
 	       offsetof(struct umad_mad, hdr) + sizeof(struct ib_user_mad_hdr), "no gap");
 
@@ -137,16 +135,6 @@ static void fill_timeout(struct ib_user_mad_hdr *hdr, const struct mad_addr *add
 	hdr->length = addr->user[2];
 }
 
-static unsigned int agent_id(const struct umad_file *uf, const struct mad_agent *agent)
-{
-	unsigned int id;
-
-	for (id = 0; id < UMAD_AGENTS; id++)
-		if (uf->agents[id] == agent)
-			break;
-	return id;
-}
-
 /* What the ring didn't take: readers that wait get it, or it waits for them. */
 static void enqueue(struct umad_file *uf, const struct ib_user_mad_hdr *hdr, const void *data,
 		    size_t len)
@@ -175,11 +163,11 @@ static void give(struct umad_file *uf, const struct ib_user_mad_hdr *hdr, const 
 		enqueue(uf, hdr, data, len);
 }
 
-static void on_recv(void *client, struct mad_agent *agent, int status,
-		    const struct mad_addr *addr, const void *data, size_t len)
+void umad_receive(void *client, struct mad_agent *agent, int status, const struct mad_addr *addr,
+		  const void *data, size_t len)
 {
 	struct umad_file *uf = client;
-	unsigned int id = agent_id(uf, agent);
+	unsigned int id = umad_agent_id(uf, agent);
 	struct ib_user_mad_hdr hdr = { .id = id };
 
 	if (id == UMAD_AGENTS)
@@ -197,40 +185,6 @@ void umad_file_lost(struct umad_file *uf, struct ib_user_mad_hdr *hdr, const voi
 {
 	hdr->status = ETIMEDOUT;
 	give(uf, hdr, mad, MAD_HEADER);
-}
-
-static void agent_gone(struct umad_file *uf, unsigned int id)
-{
-	uf->agents[id] = NULL;
-	uf->plain[0] &= ~(1U << id);
-	uf->plain[1] &= ~(1U << id);
-	umad_send_publish(uf);
-}
-
-static void on_gone(void *client, struct mad_agent *agent)
-{
-	struct umad_file *uf = client;
-	unsigned int id = agent_id(uf, agent);
-
-	if (id < UMAD_AGENTS)
-		agent_gone(uf, id);
-}
-
-static const struct mad_client_ops client_ops = {
-	.recv = on_recv,
-	.gone = on_gone,
-};
-
-static void unregister_all(struct umad_file *uf)
-{
-	for (unsigned int id = 0; id < UMAD_AGENTS; id++) {
-		struct mad_agent *agent = uf->agents[id];
-
-		if (!agent)
-			continue;
-		agent_gone(uf, id);
-		uf->dev->ops->mad_unregister(agent);
-	}
 }
 
 /* --- open and release --- */
@@ -288,7 +242,7 @@ static void umad_release(struct file *file)
 	umad_far_close(uf);
 	umad_ring_free(uf);
 	if (uf->dev) {
-		unregister_all(uf);
+		umad_agents_drop(uf);
 		port_detach(uf);
 	}
 	DL_FOREACH_SAFE(uf->queue, mad, tmp) {
@@ -304,7 +258,7 @@ void umad_device_gone(struct ibfs_device *dev, unsigned int port)
 
 	dev->ports[port].umads = NULL;
 	DL_FOREACH_SAFE(list, uf, tmp) {
-		unregister_all(uf);
+		umad_agents_drop(uf);
 		uf->dev = NULL;
 		umad_ring_kill(uf);
 		waitq_fail(&uf->readers, -EIO);
@@ -314,7 +268,7 @@ void umad_device_gone(struct ibfs_device *dev, unsigned int port)
 
 /* --- read, write, poll --- */
 
-static int gone(struct umad_file *uf, int err)
+int umad_gone(struct umad_file *uf, int err)
 {
 	return ibfs_fail(uf->file->ibfs, err, "%s/umad: the device is gone", uf->where);
 }
@@ -333,7 +287,7 @@ static ssize_t umad_read(struct file *file, struct fs_req *req, void *buf, size_
 		return ibfs_fail(req->ibfs, EINVAL, "%s/umad: read of %zu bytes, a header has %zu",
 				 uf->where, size, umad_hdr_size(uf));
 	if (!uf->dev)
-		return gone(uf, EIO);
+		return umad_gone(uf, EIO);
 	n = (ssize_t)umad_ring_get(uf, buf, size);
 	if (n)
 		return n;
@@ -391,7 +345,7 @@ ssize_t umad_file_send(struct umad_file *uf, const void *buf, size_t size)
 		return ibfs_fail(ibfs, EINVAL, "%s/umad: agent id %u, the largest is %u",
 				 uf->where, hdr.id, UMAD_AGENTS - 1);
 	if (!uf->dev)
-		return gone(uf, EIO);
+		return umad_gone(uf, EIO);
 	if (!uf->agents[hdr.id])
 		return ibfs_fail(ibfs, EIO, "%s/umad: no agent %u", uf->where, hdr.id);
 	fill_addr(&addr, &hdr);
@@ -428,211 +382,6 @@ static unsigned int umad_poll(struct file *file)
 	if (!uf->dev)
 		return POLLERR;
 	return POLLOUT | POLLWRNORM | (umad_ring_filled(uf) || uf->queue ? POLLIN | POLLRDNORM : 0);
-}
-
-/* --- ioctl --- */
-
-static int check_qpn(struct umad_file *uf, uint32_t qpn)
-{
-	if (qpn > 1)
-		return ibfs_fail(uf->file->ibfs, EINVAL, "%s/umad: register: qpn %u, not 0 or 1",
-				 uf->where, qpn);
-	return 0;
-}
-
-/* The lowest free id. */
-static int free_id(struct umad_file *uf)
-{
-	unsigned int id = agent_id(uf, NULL);
-
-	if (id == UMAD_AGENTS)
-		return ibfs_fail(uf->file->ibfs, ENOMEM, "%s/umad: register: the file has %u agents",
-				 uf->where, UMAD_AGENTS);
-	return (int)id;
-}
-
-/* Without a class an agent only sends: the rest of what it asks for means nothing. */
-static int add_agent(struct umad_file *uf, unsigned int id, struct mad_reg *reg)
-{
-	struct mad_reg sender = {
-		.qpn = reg->qpn,
-		.rmpp_version = reg->rmpp_version,
-		.user_rmpp = reg->user_rmpp,
-	};
-	struct mad_agent *agent;
-	int ret;
-
-	ret = uf->dev->ops->mad_register(uf->dev, uf->port, reg->mgmt_class ? reg : &sender,
-					 &client_ops, uf, &agent);
-	if (ret)
-		return ret;
-	uf->agents[id] = agent;
-	if (uf->dev->ops->mad_sure && !reg->rmpp_version && !reg->user_rmpp)
-		uf->plain[reg->qpn] |= 1U << id;
-	umad_send_publish(uf);
-	return 0;
-}
-
-static ssize_t register_agent(struct umad_file *uf, const void *in, void *out, size_t *out_len)
-{
-	struct ib_user_mad_reg_req req;
-	struct mad_reg reg = { 0 };
-	int id, ret;
-
-	memcpy(&req, in, sizeof(req));
-	ret = check_qpn(uf, req.qpn);
-	if (ret)
-		return ret;
-	id = free_id(uf);
-	if (id < 0)
-		return id;
-	reg.qpn = req.qpn;
-	reg.mgmt_class = req.mgmt_class;
-	reg.class_version = req.mgmt_class_version;
-	reg.rmpp_version = req.rmpp_version;
-	memcpy(reg.oui, req.oui, sizeof(reg.oui));
-	memcpy(reg.methods, req.method_mask, sizeof(reg.methods));
-	ret = add_agent(uf, (unsigned int)id, &reg);
-	if (ret)
-		return ret;
-	uf->used = true;
-	req.id = (uint32_t)id;
-	memcpy(out, &req, sizeof(req));
-	*out_len = sizeof(req);
-	return 0;
-}
-
-static int check_flags(struct umad_file *uf, struct ib_user_mad_reg_req2 *req, void *out,
-		       size_t *out_len)
-{
-	uint32_t flags = req->flags;
-
-	if (!(flags & ~(uint32_t)IB_USER_MAD_REG_FLAGS_CAP))
-		return 0;
-	req->flags = IB_USER_MAD_REG_FLAGS_CAP;
-	memcpy(out, req, sizeof(*req));
-	*out_len = sizeof(*req);
-	return ibfs_fail(uf->file->ibfs, EINVAL, "%s/umad: register: flags 0x%x, known are 0x%x",
-			 uf->where, flags, IB_USER_MAD_REG_FLAGS_CAP);
-}
-
-static int fill_reg2(struct umad_file *uf, const struct ib_user_mad_reg_req2 *req,
-		     struct mad_reg *reg)
-{
-	if (req->mgmt_class && req->oui >> 24)
-		return ibfs_fail(uf->file->ibfs, EINVAL, "%s/umad: register: oui 0x%x has over 24 bits",
-				 uf->where, req->oui);
-	*reg = (struct mad_reg){
-		.qpn = (uint8_t)req->qpn,
-		.mgmt_class = req->mgmt_class,
-		.class_version = req->mgmt_class_version,
-		.rmpp_version = req->rmpp_version,
-		.user_rmpp = req->flags & IB_USER_MAD_USER_RMPP,
-		.oui = { (uint8_t)(req->oui >> 16), (uint8_t)(req->oui >> 8), (uint8_t)req->oui },
-		.methods = { req->method_mask[0], req->method_mask[1] },
-	};
-	return 0;
-}
-
-static ssize_t register_agent2(struct umad_file *uf, const void *in, void *out, size_t *out_len)
-{
-	struct ib_user_mad_reg_req2 req;
-	struct mad_reg reg = { 0 };
-	int id, ret;
-
-	memcpy(&req, in, sizeof(req));
-	ret = check_qpn(uf, req.qpn);
-	if (ret)
-		return ret;
-	ret = check_flags(uf, &req, out, out_len);
-	if (ret)
-		return ret;
-	id = free_id(uf);
-	if (id < 0)
-		return id;
-	ret = fill_reg2(uf, &req, &reg);
-	if (ret)
-		return ret;
-	ret = add_agent(uf, (unsigned int)id, &reg);
-	if (ret)
-		return ret;
-	if (!uf->used)
-		uf->pkey_index = true;
-	uf->used = true;
-	umad_send_publish(uf);
-	req.id = (uint32_t)id;
-	memcpy(out, &req, sizeof(req));
-	*out_len = sizeof(req);
-	return 0;
-}
-
-static ssize_t unregister_agent(struct umad_file *uf, const void *in, void *out, size_t *out_len)
-{
-	struct mad_agent *agent;
-	uint32_t id;
-
-	(void)out;
-	(void)out_len;
-	memcpy(&id, in, sizeof(id));
-	if (id >= UMAD_AGENTS || !uf->agents[id])
-		return ibfs_fail(uf->file->ibfs, EINVAL, "%s/umad: unregister: no agent %u",
-				 uf->where, id);
-	agent = uf->agents[id];
-	agent_gone(uf, id);
-	uf->dev->ops->mad_unregister(agent);
-	return 0;
-}
-
-static ssize_t enable_pkey(struct umad_file *uf, const void *in, void *out, size_t *out_len)
-{
-	(void)in;
-	(void)out;
-	(void)out_len;
-	if (uf->used)
-		return ibfs_fail(uf->file->ibfs, EINVAL, "%s/umad: enable_pkey after an agent was registered",
-				 uf->where);
-	uf->pkey_index = true;
-	umad_send_publish(uf);
-	return 0;
-}
-
-static const struct umad_ioctl {
-	unsigned int cmd;
-	bool device;			/* needs the device: EPIPE without */
-	ssize_t (*run)(struct umad_file *uf, const void *in, void *out, size_t *out_len);
-} umad_ioctls[] = {
-	{ IB_USER_MAD_REGISTER_AGENT, true, register_agent },
-	{ IB_USER_MAD_UNREGISTER_AGENT, false, unregister_agent },
-	{ IB_USER_MAD_ENABLE_PKEY, false, enable_pkey },
-	{ IB_USER_MAD_REGISTER_AGENT2, true, register_agent2 },
-	{ IBFS_UMAD_RING, true, umad_ring_make },
-};
-
-static const struct umad_ioctl *find_ioctl(unsigned int cmd)
-{
-	for (size_t i = 0; i < sizeof(umad_ioctls) / sizeof(umad_ioctls[0]); i++)
-		if (umad_ioctls[i].cmd == cmd)
-			return &umad_ioctls[i];
-	return NULL;
-}
-
-static ssize_t umad_ioctl(struct file *file, struct fs_req *req, unsigned int cmd, uint64_t arg,
-			  const void *in, size_t in_len, void *out, size_t out_room, size_t *out_len)
-{
-	const struct umad_ioctl *call = find_ioctl(cmd);
-	struct umad_file *uf = file->priv;
-
-	(void)req;
-	(void)arg;
-	umad_send_drain(uf);
-	if (!call)
-		return -ENOTTY;
-	if (call->device && !uf->dev)
-		return gone(uf, EPIPE);
-	if ((_IOC_DIR(cmd) & _IOC_WRITE && in_len < _IOC_SIZE(cmd)) ||
-	    (_IOC_DIR(cmd) & _IOC_READ && out_room < _IOC_SIZE(cmd)))
-		return -EFAULT;
-	return call->run(uf, in, out, out_len);
 }
 
 const struct file_ops umad_ops = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An open umad file, shared by umad.c (its rules) and umad_far.c (reads and
- * writes that need a look at the client's own system call).
+ * An open umad file, shared by umad.c (its queue, reads and writes), umad_agents.c
+ * (ioctls) and umad_far.c (reads and writes that need a look at the client's own
+ * system call).
  */
 #ifndef IBFS_FS_UMAD_H
 #define IBFS_FS_UMAD_H
@@ -69,8 +70,19 @@ void umad_requeue(struct umad_file *uf, struct umad_mad *mad);
 void umad_serve(struct umad_file *uf);
 /* A whole write: size, or -errno. */
 ssize_t umad_file_send(struct umad_file *uf, const void *buf, size_t size);
+/* What an agent received, or a request that timed out: mad_client_ops.recv. */
+void umad_receive(void *client, struct mad_agent *agent, int status, const struct mad_addr *addr,
+		  const void *data, size_t len);
+/* The device is gone: -err, said in words. */
+int umad_gone(struct umad_file *uf, int err);
 /* A request was not sent, and it is too late for its write to fail: it times out. */
 void umad_file_lost(struct umad_file *uf, struct ib_user_mad_hdr *hdr, const void *mad);
+
+/* umad_agents.c. UMAD_AGENTS: it is none of the file's; of NULL the lowest free id. */
+unsigned int umad_agent_id(const struct umad_file *uf, const struct mad_agent *agent);
+void umad_agents_drop(struct umad_file *uf);
+ssize_t umad_ioctl(struct file *file, struct fs_req *req, unsigned int cmd, uint64_t arg,
+		   const void *in, size_t in_len, void *out, size_t out_room, size_t *out_len);
 
 /*
  * umad_far.c. A read whose request has less room than the MAD (taken off the
