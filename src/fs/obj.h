@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Verbs' objects as directories: pd/ mr/ mw/ cq/ srq/ qp/ ah/ xrcd/ mcast/.
- * obj.c makes and ends them and has the files that all kinds share; what a kind
- * can do stands in its own file (obj_mem.c, obj_cq.c, obj_qp.c, ...) as a table
- * of commands. Works on a backend's verbs_ops; knows no packet.
+ * obj.c makes and ends them, objdir.c has their directories, obj_files.c the files
+ * that all kinds share; what a kind can do stands in its own file (obj_mem.c,
+ * obj_cq.c, obj_qp.c, ...) as a table of commands. Works on a backend's verbs_ops;
+ * knows no packet.
  */
 #ifndef IBFS_FS_OBJ_H
 #define IBFS_FS_OBJ_H
@@ -197,6 +198,10 @@ struct obj_reader {
 };
 void obj_wake(struct obj *obj, enum obj_file which);
 
+/* Of a kind, the one of that number or the next, in the order of their numbers; or NULL. */
+struct obj *obj_from(const struct ibfs *ibfs, enum obj_kind kind, uint64_t num);
+/* One that has a name goes, unless others depend on it: 0 or -errno. */
+int obj_remove(struct obj *obj);
 int objs_init(struct ibfs *ibfs);
 void objs_exit(struct ibfs *ibfs);
 void objs_device_gone(struct ibfs_device *dev);

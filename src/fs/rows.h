@@ -44,7 +44,7 @@ ssize_t peer_ready(struct fs_req *req, struct path path);
 ssize_t peer_ports_ready(struct fs_req *req, struct path path);
 void peer_device_gone(const struct ibfs_device *dev);
 void peers_exit(struct ibfs *ibfs);
-/* ipoibdir.c */
+/* ipoibdir.c, ipoib_ctl.c, ipoib_frame.c */
 extern const struct entry ipoibs_entries[], ipoib_entries[], sys_net_entries[];
 extern const struct dir_ops ipoibs_dir, ipoib_stats_dir, sys_nets_dir, sys_device_dir;
 extern const struct file_ops ipoib_clone_ops, ipoib_ctl_ops, ipoib_text_ops, ipoib_frame_ops;
@@ -66,7 +66,7 @@ extern const struct dir_ops nodes_dir, node_ports_dir, node_counters_dir, links_
 extern const struct file_ops topology_ops, fabric_ctl_ops, node_text_ops, node_ctl_ops;
 extern const struct file_ops node_port_text_ops, node_counter_ops, link_text_ops, link_ctl_ops;
 
-/* obj.c, obj_files.c */
+/* objdir.c, obj_files.c */
 extern const struct dir_ops objs_dir, obj_dir;
 extern const struct file_ops obj_file_ops, obj_clone_ops;
 int objs_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
