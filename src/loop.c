@@ -22,6 +22,7 @@ struct loop_lock {
 	void (*released)(struct ibfs *ibfs);
 	atomic_uint word;
 	/* By the holder: */
+	bool lent;		/* by loop_try() */
 	struct ev_async wake;
 	bool changed;		/* what the loop waits for */
 	int idles;		/* idle watchers that were started, less those stopped */
@@ -48,8 +49,10 @@ static void acquire_cb(struct ev_loop *loop)
 
 	for (;;) {
 		if (!(word & HELD)) {
-			if (atomic_compare_exchange_strong(&lock->word, &word, HELD))
-				return;
+			if (!atomic_compare_exchange_strong(&lock->word, &word, HELD))
+				continue;
+			lock->lent = false;
+			return;
 		} else if (word & WANTED ||
 			   atomic_compare_exchange_strong(&lock->word, &word, HELD | WANTED)) {
 			syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, HELD | WANTED, NULL,
@@ -104,9 +107,15 @@ bool loop_try(struct loop_lock *lock)
 	if (!atomic_compare_exchange_strong(&lock->word, &word, HELD))
 		return false;
 	ev_now_update(lock->ibfs->loop);
+	lock->lent = true;
 	lock->changed = false;
 	lock->idles = 0;
 	return true;
+}
+
+bool loop_lent(const struct loop_lock *lock)
+{
+	return lock && lock->lent;
 }
 
 void loop_release(struct loop_lock *lock)

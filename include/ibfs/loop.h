@@ -30,6 +30,11 @@ void loop_lock_free(struct loop_lock *lock);
  * waits for it, which comes first. ev_now() is now.
  */
 bool loop_try(struct loop_lock *lock);
+/*
+ * By who holds it: was it taken by loop_try()? Then nobody waits for an answer
+ * to a request, as the client of a file's does. NULL: it wasn't.
+ */
+bool loop_lent(const struct loop_lock *lock);
 /* Wakes the loop's thread if it has to do something. */
 void loop_release(struct loop_lock *lock);
 

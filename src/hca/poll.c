@@ -21,6 +21,7 @@
 
 #include "ibfs/bell_words.h"
 #include "ibfs/follow.h"
+#include "ibfs/loop.h"
 #include "ibfs/priority.h"
 
 #include "hca/poll.h"
@@ -41,7 +42,7 @@ struct poller {
 	unsigned int num, room;
 	struct task task;		/* a look between any two other things */
 	struct ev_idle idle;		/* many, while there is nothing else */
-	bool found;			/* something, since polling began */
+	bool found;			/* something since polling began, and may go on */
 	unsigned int fails, skip;
 	int loadavg;			/* /proc/loadavg, or -1 */
 	int processors;
@@ -84,7 +85,12 @@ static int count_running(const struct poller *p)
 	return at ? (int)strtol(at, NULL, 10) : INT_MAX;
 }
 
-/* Would a processor be idle if this thread slept, once it has let others go on? */
+/*
+ * Would a processor be idle if the loop's thread slept, once it has let others go
+ * on? A client that waits for the answer to its doorbell is not counted as
+ * running, and will; one that rang a bell is there, and the bell's thread takes
+ * the place of the loop's.
+ */
 static bool processor_spare(struct poller *p, uint64_t now, bool client_waits)
 {
 	if (now - p->sampled_ns >= SAMPLE_NS) {
@@ -197,6 +203,7 @@ static void expire(struct poller *p, uint64_t now)
 {
 	bool spare = processor_spare(p, now, false);
 
+	p->found &= spare;
 	for (unsigned int i = p->num; i-- > 0;)
 		if (!spare || now - p->qps[i]->polled_ns > IDLE_NS)
 			release(p, p->qps[i]);
@@ -253,7 +260,7 @@ static bool polling_begins(struct poller *p, uint64_t now)
 		p->skip--;
 		return false;
 	}
-	if (!processor_spare(p, now, true))
+	if (!processor_spare(p, now, !loop_lent(p->ibfs->lock)))
 		return false;
 	p->found = false;
 	return true;
