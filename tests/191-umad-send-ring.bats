@@ -27,6 +27,7 @@ need_bells() { need_kernel 6 7; [ "$(cat /proc/sys/kernel/io_uring_disabled)" = 
 @test "send ring: what was left goes out" { umad_send left; }
 @test "send ring: what is left by a client with answers to read goes out" { umad_send patient; }
 @test "send ring: what was written before a close goes out" { umad_send close; }
+@test "send ring: an answer to a file that closes, and that was polled" { umad_send close_polled; }
 @test "send ring: a client that writes what it likes into it" { umad_send hostile; }
 @test "send ring: many files" { umad_send many; }
 

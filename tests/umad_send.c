@@ -5,6 +5,7 @@
  * see: a write to the file by a system call alone.
  */
 #include <stdatomic.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 
 #include <ibfs/umad_ring.h>
@@ -517,6 +518,32 @@ static void test_close(void)
 	}
 }
 
+/* An answer that comes while the file closes is told to nobody who polled it. */
+static void test_close_polled(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct umad_ring *ring;
+	struct mad mad;
+	int fd, agent;
+
+	for (int round = 0; round < 20; round++) {
+		int epoll = epoll_create1(0);
+
+		ring = raw_ring(&fd, &agent);
+		agent = add_sender(fd, 0);
+		CHECK(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+		CHECK(epoll_wait(epoll, &event, 1, 0) == 0);
+		for (uint32_t tid = 1; tid <= UMAD_RING_SENDS; tid++) {
+			node_info(&mad, agent, tid);
+			leave_quietly(ring, &mad);
+		}
+		syscall(SYS_close, fd);
+		close(epoll);
+		munmap(ring, sizeof(*ring));
+	}
+	test_used();
+}
+
 static atomic_bool stop;
 
 /* Everything, or only what the daemon looks at: indices, lengths, bells, headers. */
@@ -651,6 +678,7 @@ static const struct test tests[] = {
 	{ "left", test_left },
 	{ "patient", test_patient },
 	{ "close", test_close },
+	{ "close_polled", test_close_polled },
 	{ "hostile", test_hostile },
 	{ "many", test_many },
 	{ "gone", test_gone },

@@ -347,6 +347,7 @@ void fs_release(struct file *file)
 {
 	struct textbuf *text = file->priv;
 
+	file->wake = NULL;	/* what comes while it goes is told to nobody */
 	umad_sends_run(file->ibfs);
 	if (file->ops->release) {
 		file->ops->release(file);
