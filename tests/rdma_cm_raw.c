@@ -14,9 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "in_syscall.h"
 
 #define CHECK(cond) do { \
 	if (!(cond)) { \
@@ -166,6 +169,43 @@ static void test_bad_pointers(void)
 	CHECK(command(fd, RDMA_USER_CM_CMD_GET_EVENT, &get, sizeof(get), sizeof(resp)) == EFAULT);
 	CHECK(!event(fd, &resp) && resp.id == id && resp.event == ADDR_RESOLVED);
 	CHECK(create(fd, 4711, &id) == EINVAL);
+	close(fd);
+}
+
+/* A child that waits for an event, to be told at resp; it ends with the errno. */
+static pid_t wait_for_event(int fd, struct rdma_ucm_event_resp *resp)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(event(fd, resp));
+	CHECK(wait_in_syscall(pid, SYS_write));
+	return pid;
+}
+
+static int end_of(pid_t pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* An event that can't be told to who waits first is the next one's. */
+static void test_bad_waiter(void)
+{
+	struct rdma_ucm_event_resp resp;
+	int fd = open_cm(0);
+	pid_t bad, good;
+	uint32_t id;
+
+	CHECK(!create(fd, RDMA_PS_TCP, &id));
+	bad = wait_for_event(fd, (struct rdma_ucm_event_resp *)UNREACHABLE_PAGE);
+	good = wait_for_event(fd, &resp);
+	CHECK(!resolve_loopback(fd, id));
+	CHECK(end_of(bad) == EFAULT);
+	CHECK(end_of(good) == 0);
 	close(fd);
 }
 
@@ -606,6 +646,7 @@ int main(int argc, char **argv)
 	test_life();
 	test_poll();
 	test_bad_pointers();
+	test_bad_waiter();
 	test_datagrams();
 	for (enum stage stage = LISTENS; stage <= KNOWS_IT; stage++)
 		test_killed_server(stage);

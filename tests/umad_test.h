@@ -26,6 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "in_syscall.h"
+
 #define MAD_LEN		256
 #define CLASS_SA	0x03
 #define CLASS_VENDOR1	0x0a		/* without an OUI */
@@ -160,26 +162,6 @@ static inline void send_node_info(int fd, int agent, uint32_t tid)
 
 	node_info(&mad, agent, tid);
 	CHECK(write(fd, &mad, sizeof(mad)) == sizeof(mad));
-}
-
-/* The thread sleeps in this system call (proc_pid_syscall(5)): no sleep needs to guess. */
-static inline bool wait_in_syscall(pid_t tid, long nr)
-{
-	char path[64], text[128];
-
-	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)tid);
-	for (int i = 0; i < 10000; i++) {
-		FILE *file = fopen(path, "re");
-		bool in = file && fgets(text, sizeof(text), file) && text[0] != 'r' &&
-			  strtol(text, NULL, 10) == nr;
-
-		if (file)
-			fclose(file);
-		if (in)
-			return true;
-		usleep(1000);
-	}
-	return false;
 }
 
 /* --- a table of named tests --- */

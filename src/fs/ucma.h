@@ -206,6 +206,7 @@ struct ucma_id *ucma_id_get(const struct ucma_file *uf, uint32_t num);	/* NULL: 
 void ucma_id_free(struct ucma_id *id);		/* with its events */
 /* An event; status and param are the caller's to fill in. NULL: no memory, it is lost. */
 struct ucma_event *ucma_event_new(struct ucma_id *id, enum ucma_event_type type, int status);
+void ucma_events_serve(struct ucma_file *uf);	/* who waits gets what there is */
 void ucma_event_post(struct ucma_event *event);
 void ucma_post(struct ucma_id *id, enum ucma_event_type type, int status);
 void ucma_events_free(struct ucma_file *uf, const struct ucma_id *id);	/* NULL: all */

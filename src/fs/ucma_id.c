@@ -126,27 +126,33 @@ static int take(struct ucma_cmd *cmd)
 	return 0;
 }
 
+/* Who can't be told an event leaves it to the next. */
+void ucma_events_serve(struct ucma_file *uf)
+{
+	while (uf->events && uf->waiting) {
+		struct ucma_cmd *cmd = uf->waiting;
+		struct fs_req *req = cmd->req;
+		ssize_t ret;
+
+		DL_DELETE(uf->waiting, cmd);
+		ret = take(cmd);
+		if (!ret)
+			ret = ucma_answer(cmd);
+		else
+			free(cmd);
+		if (ret != FS_PENDING)
+			fs_reply(req, ret, NULL, 0);
+	}
+	if (uf->events)
+		fs_wake(uf->file);
+}
+
 void ucma_event_post(struct ucma_event *event)
 {
 	struct ucma_file *uf = event->id->uf;
-	struct ucma_cmd *cmd = uf->waiting;
-	struct fs_req *req;
-	ssize_t ret;
 
 	DL_APPEND(uf->events, event);
-	if (!cmd) {
-		fs_wake(uf->file);
-		return;
-	}
-	DL_DELETE(uf->waiting, cmd);
-	req = cmd->req;
-	ret = take(cmd);
-	if (!ret)
-		ret = ucma_answer(cmd);
-	else
-		free(cmd);
-	if (ret != FS_PENDING)
-		fs_reply(req, ret, NULL, 0);
+	ucma_events_serve(uf);
 }
 
 void ucma_post(struct ucma_id *id, enum ucma_event_type type, int status)

@@ -58,6 +58,7 @@ static void settle_event(struct ucma_file *uf, struct ucma_event *event, int err
 {
 	if (err && event->id) {
 		DL_PREPEND(uf->events, event);
+		ucma_events_serve(uf);
 		return;
 	}
 	if (err && event->made)
