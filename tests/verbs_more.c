@@ -140,6 +140,54 @@ static void test_srq(void)
 }
 
 /* One target QP, two SRQs named by number, a second opener. */
+/* Messages to two SRQs by turns. */
+static void xrc_messages(struct ibfs_srq *const srq[2], const uint32_t num[2])
+{
+	struct ibv_sge sge;
+	struct ibfs_wr wr;
+	struct ibfs_wc wc;
+
+	for (unsigned int i = 0; i < 6; i++) {
+		struct ibv_sge to = { 1000 * i, 10000, b.key };
+		struct ibfs_recv_wr recv = { .wr_id = i, .sg_list = &to, .num_sge = 1 };
+
+		CHECK(!b.ops->post_srq_recv(srq[i & 1], &recv));
+		wr = wr_of(&a, i < 4 ? IBFS_WR_SEND : IBFS_WR_RDMA_WRITE_WITH_IMM, &sge, 0, 5000);
+		wr.xrc_srq_num = num[i & 1];
+		wr.rdma.rkey = b.key;
+		wr.rdma.remote_addr = 1000 * i;
+		fill(a.data, 5000, i);
+		CHECK(!a.ops->post_send(a.qp, &wr) && expect_wc(&a, IBV_WC_SUCCESS, -1));
+		CHECK(side_wc(&b, &wc) && wc.wr_id == i && !wc.status && wc.byte_len == 5000);
+		CHECK(!memcmp(a.data, b.data + 1000 * i, 5000));
+	}
+}
+
+/* A read and an atomic, which name an SRQ, too; and an SRQ that isn't there. */
+static void xrc_others(uint32_t num)
+{
+	struct ibv_sge sge;
+	struct ibfs_wr wr;
+
+	wr = wr_of(&a, IBFS_WR_RDMA_READ, &sge, 8000, 3000);
+	wr.xrc_srq_num = num;
+	wr.rdma.rkey = b.key;
+	CHECK(!a.ops->post_send(a.qp, &wr) && expect_wc(&a, IBV_WC_SUCCESS, IBFS_WC_RDMA_READ));
+	CHECK(!memcmp(a.data + 8000, b.data, 3000));
+	wr = wr_of(&a, IBFS_WR_MASKED_ATOMIC_FETCH_AND_ADD, &sge, 0, 8);
+	wr.xrc_srq_num = num;
+	wr.atomic.rkey = b.key;
+	wr.atomic.compare_add = 1;
+	*(uint64_t *)b.data = 41;
+	CHECK(!a.ops->post_send(a.qp, &wr) && expect_wc(&a, IBV_WC_SUCCESS, -1));
+	CHECK(*(uint64_t *)b.data == 42);
+	/* Both openers are told. */
+	wr = wr_of(&a, IBFS_WR_SEND, &sge, 0, 8);
+	wr.xrc_srq_num = 0xffff;
+	CHECK(!a.ops->post_send(a.qp, &wr) && expect_wc(&a, IBV_WC_REM_INV_REQ_ERR, -1));
+	CHECK(b.events[IBV_EVENT_QP_REQ_ERR] == 1 && c.events[IBV_EVENT_QP_REQ_ERR] == 1);
+}
+
 static void test_xrc(void)
 {
 	struct ibfs_xrcd *xrcd, *other;
@@ -147,9 +195,6 @@ static void test_xrc(void)
 	struct ibfs_srq *srq[2];
 	struct ibv_srq_attr attr;
 	uint32_t num[2];
-	struct ibv_sge sge;
-	struct ibfs_wr wr;
-	struct ibfs_wc wc;
 	struct ibfs_qp *opened;
 
 	side_open(&a, "rxe0");
@@ -170,37 +215,8 @@ static void test_xrc(void)
 	connect_sides(&a, &b);
 	CHECK(b.ops->open_qp(other, b.qpn, &c.client, &opened) == -EINVAL);
 	CHECK(!b.ops->open_qp(xrcd, b.qpn, &c.client, &opened) && opened == b.qp);
-	for (unsigned int i = 0; i < 6; i++) {
-		struct ibv_sge to = { 1000 * i, 10000, b.key };
-		struct ibfs_recv_wr recv = { .wr_id = i, .sg_list = &to, .num_sge = 1 };
-
-		CHECK(!b.ops->post_srq_recv(srq[i & 1], &recv));
-		wr = wr_of(&a, i < 4 ? IBFS_WR_SEND : IBFS_WR_RDMA_WRITE_WITH_IMM, &sge, 0, 5000);
-		wr.xrc_srq_num = num[i & 1];
-		wr.rdma.rkey = b.key;
-		wr.rdma.remote_addr = 1000 * i;
-		fill(a.data, 5000, i);
-		CHECK(!a.ops->post_send(a.qp, &wr) && expect_wc(&a, IBV_WC_SUCCESS, -1));
-		CHECK(side_wc(&b, &wc) && wc.wr_id == i && !wc.status && wc.byte_len == 5000);
-		CHECK(!memcmp(a.data, b.data + 1000 * i, 5000));
-	}
-	wr = wr_of(&a, IBFS_WR_RDMA_READ, &sge, 8000, 3000);
-	wr.xrc_srq_num = num[0];
-	wr.rdma.rkey = b.key;
-	CHECK(!a.ops->post_send(a.qp, &wr) && expect_wc(&a, IBV_WC_SUCCESS, IBFS_WC_RDMA_READ));
-	CHECK(!memcmp(a.data + 8000, b.data, 3000));
-	wr = wr_of(&a, IBFS_WR_MASKED_ATOMIC_FETCH_AND_ADD, &sge, 0, 8);
-	wr.xrc_srq_num = num[0];
-	wr.atomic.rkey = b.key;
-	wr.atomic.compare_add = 1;
-	*(uint64_t *)b.data = 41;
-	CHECK(!a.ops->post_send(a.qp, &wr) && expect_wc(&a, IBV_WC_SUCCESS, -1));
-	CHECK(*(uint64_t *)b.data == 42);
-	/* An SRQ that isn't there: both openers are told. */
-	wr = wr_of(&a, IBFS_WR_SEND, &sge, 0, 8);
-	wr.xrc_srq_num = 0xffff;
-	CHECK(!a.ops->post_send(a.qp, &wr) && expect_wc(&a, IBV_WC_REM_INV_REQ_ERR, -1));
-	CHECK(b.events[IBV_EVENT_QP_REQ_ERR] == 1 && c.events[IBV_EVENT_QP_REQ_ERR] == 1);
+	xrc_messages(srq, num);
+	xrc_others(num[0]);
 	/* It lives until the last of them closes it. */
 	CHECK(!b.ops->destroy_qp(b.qp, &b.client) && b.ops->dealloc_xrcd(xrcd) == -EBUSY);
 	CHECK(!b.ops->destroy_qp(opened, &c.client));
@@ -280,6 +296,29 @@ static void test_mw1(void)
 	pair_close(&a, &b);
 }
 
+/* To its QP: another of the same PD can't use it. */
+static void mw2_belongs(struct ibfs_mw *mw, uint32_t key)
+{
+	side_open(&c, "rxe1");
+	CHECK(!bind_mw(&b, mw, key, 0, 100, IBV_ACCESS_REMOTE_WRITE));
+	CHECK(expect_wc(&b, IBV_WC_SUCCESS, IBFS_WC_BIND_MW));
+	CHECK(!bind_mw(&b, mw, key ^ 3, 0, 100, IBV_ACCESS_REMOTE_WRITE));
+	CHECK(expect_wc(&b, IBV_WC_MW_BIND_ERR, -1));
+	reconnect();
+	CHECK(!side_send(&a, IBFS_WR_RDMA_WRITE, 0, 100, 0, key));	/* unbound by the reset */
+	CHECK(expect_wc(&a, IBV_WC_REM_ACCESS_ERR, -1));
+	reconnect();
+	CHECK(!bind_mw(&b, mw, key ^ 7, 0, 100, IBV_ACCESS_REMOTE_WRITE));
+	CHECK(expect_wc(&b, IBV_WC_SUCCESS, IBFS_WC_BIND_MW));
+	c.init.pd = b.pd;
+	side_qp(&c);
+	CHECK(!side_to(&a, IBV_QPS_RESET, 0));
+	connect_sides(&a, &c);
+	CHECK(!side_send(&a, IBFS_WR_RDMA_WRITE, 0, 100, 0, key ^ 7));
+	CHECK(expect_wc(&a, IBV_WC_REM_ACCESS_ERR, -1));
+	side_close(&c);
+}
+
 static void test_mw2(void)
 {
 	struct ibfs_wr inv = { .opcode = IBFS_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED };
@@ -314,25 +353,7 @@ static void test_mw2(void)
 	CHECK(!side_send(&a, IBFS_WR_RDMA_WRITE, 0, 100, 0, key ^ 1));
 	CHECK(expect_wc(&a, IBV_WC_REM_ACCESS_ERR, -1));
 	reconnect();
-	/* It belongs to its QP: another of the same PD can't use it. */
-	side_open(&c, "rxe1");
-	CHECK(!bind_mw(&b, mw, key, 0, 100, IBV_ACCESS_REMOTE_WRITE));
-	CHECK(expect_wc(&b, IBV_WC_SUCCESS, IBFS_WC_BIND_MW));
-	CHECK(!bind_mw(&b, mw, key ^ 3, 0, 100, IBV_ACCESS_REMOTE_WRITE));
-	CHECK(expect_wc(&b, IBV_WC_MW_BIND_ERR, -1));
-	reconnect();
-	CHECK(!side_send(&a, IBFS_WR_RDMA_WRITE, 0, 100, 0, key));	/* unbound by the reset */
-	CHECK(expect_wc(&a, IBV_WC_REM_ACCESS_ERR, -1));
-	reconnect();
-	CHECK(!bind_mw(&b, mw, key ^ 7, 0, 100, IBV_ACCESS_REMOTE_WRITE));
-	CHECK(expect_wc(&b, IBV_WC_SUCCESS, IBFS_WC_BIND_MW));
-	c.init.pd = b.pd;
-	side_qp(&c);
-	CHECK(!side_to(&a, IBV_QPS_RESET, 0));
-	connect_sides(&a, &c);
-	CHECK(!side_send(&a, IBFS_WR_RDMA_WRITE, 0, 100, 0, key ^ 7));
-	CHECK(expect_wc(&a, IBV_WC_REM_ACCESS_ERR, -1));
-	side_close(&c);
+	mw2_belongs(mw, key);
 	CHECK(!b.ops->dealloc_mw(mw));
 	pair_close(&a, &b);
 }
@@ -531,6 +552,33 @@ static void test_apm(void)
 	pair_close(&a, &b);
 }
 
+static void remote_atomic(struct side *l, struct side *r)
+{
+	struct ibv_sge sge;
+	struct ibfs_wr wr = wr_of(l, IBFS_WR_ATOMIC_FETCH_AND_ADD, &sge, 0, 8);
+
+	*(uint64_t *)(remote.mem + 8) = 41;
+	wr.atomic.remote_addr = 8;
+	wr.atomic.rkey = r->key;
+	wr.atomic.compare_add = 1;
+	CHECK(!l->ops->post_send(l->qp, &wr) && remote_wc(l, IBV_WC_SUCCESS));
+	CHECK(*(uint64_t *)(remote.mem + 8) == 42 && *(uint64_t *)l->data == 41);
+}
+
+/* A copy that fails, and one that is under way when the QP goes. */
+static void remote_fails(struct side *l, struct side *r)
+{
+	remote.fail = true;
+	CHECK(!side_send(l, IBFS_WR_RDMA_WRITE, 0, 10, 0, r->key));
+	CHECK(remote_wc(l, IBV_WC_REM_OP_ERR));
+	reconnect();
+	CHECK(!side_send(r, IBFS_WR_RDMA_WRITE, 0, 10, 0, l->key));
+	CHECK(remote_wc(r, IBV_WC_LOC_PROT_ERR));
+	reconnect();
+	CHECK(!side_send(l, IBFS_WR_RDMA_WRITE, 0, 10, 0, r->key));
+	CHECK(!side_send(r, IBFS_WR_RDMA_WRITE, 0, 10, 0, l->key));
+}
+
 static void test_remote(void)
 {
 	for (int far = 0; far < 2; far++) {
@@ -550,35 +598,15 @@ static void test_remote(void)
 		for (int i = 0; i < 4; i++)
 			CHECK(remote_wc(l, IBV_WC_SUCCESS));
 		CHECK(!memcmp(l->data, remote.mem, 280000));
-		/* read from and read into, */
+		/* read from and read into, and by an atomic. */
 		fill(remote.mem, REMOTE_LEN, 3);
 		CHECK(!side_send(l, IBFS_WR_RDMA_READ, 0, 290000, 5, r->key));
 		CHECK(remote_wc(l, IBV_WC_SUCCESS) && !memcmp(l->data, remote.mem + 5, 290000));
 		fill(l->data, REMOTE_LEN, 4);
 		CHECK(!side_send(r, IBFS_WR_RDMA_READ, 3, 290000, 0, l->key));
 		CHECK(remote_wc(r, IBV_WC_SUCCESS) && !memcmp(l->data, remote.mem + 3, 290000));
-		/* and by an atomic from either side. */
-		*(uint64_t *)(remote.mem + 8) = 41;
-		{
-			struct ibv_sge sge;
-			struct ibfs_wr wr = wr_of(l, IBFS_WR_ATOMIC_FETCH_AND_ADD, &sge, 0, 8);
-
-			wr.atomic.remote_addr = 8;
-			wr.atomic.rkey = r->key;
-			wr.atomic.compare_add = 1;
-			CHECK(!l->ops->post_send(l->qp, &wr) && remote_wc(l, IBV_WC_SUCCESS));
-			CHECK(*(uint64_t *)(remote.mem + 8) == 42 && *(uint64_t *)l->data == 41);
-		}
-		/* A copy that fails, and one that is under way when the QP goes. */
-		remote.fail = true;
-		CHECK(!side_send(l, IBFS_WR_RDMA_WRITE, 0, 10, 0, r->key));
-		CHECK(remote_wc(l, IBV_WC_REM_OP_ERR));
-		reconnect();
-		CHECK(!side_send(r, IBFS_WR_RDMA_WRITE, 0, 10, 0, l->key));
-		CHECK(remote_wc(r, IBV_WC_LOC_PROT_ERR));
-		reconnect();
-		CHECK(!side_send(l, IBFS_WR_RDMA_WRITE, 0, 10, 0, r->key));
-		CHECK(!side_send(r, IBFS_WR_RDMA_WRITE, 0, 10, 0, l->key));
+		remote_atomic(l, r);
+		remote_fails(l, r);
 		for (int i = 0; i < 5; i++)
 			ev_run(t.ibfs.loop, EVRUN_NOWAIT);
 		CHECK(remote.num == 2);

@@ -314,7 +314,7 @@ static void listener_free(struct p9_listener *listener)
 	free(listener);
 }
 
-/* As FUSE's drop_all(): files first, then the requests that their holders couldn't let go of. */
+/* As fuse_front_stop(): files first, then the requests that their holders couldn't let go of. */
 static void conn_end(struct p9_conn *conn)
 {
 	p9_conn_close(conn);

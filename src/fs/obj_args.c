@@ -49,34 +49,31 @@ bool arg_word(struct args *args, const char *word)
 	return false;
 }
 
-uint64_t arg_num(struct args *args, const char *key, uint64_t max, uint64_t unset)
+static uint64_t arg_value(struct args *args, const char *key, uint64_t max, uint64_t unset,
+			  int (*parse)(const char *text, uint64_t max, uint64_t *value),
+			  const char *what, const char *units)
 {
 	const char *text = arg_text(args, key);
 	uint64_t value;
 
 	if (!text)
 		return unset;
-	if (parse_u64(text, max, &value)) {
-		arg_error(args, EINVAL, "%s=%s: expected a number up to %llu", key, text,
-			  (unsigned long long)max);
+	if (parse(text, max, &value)) {
+		arg_error(args, EINVAL, "%s=%s: expected a %s up to %llu%s", key, text, what,
+			  (unsigned long long)max, units);
 		return unset;
 	}
 	return value;
 }
 
+uint64_t arg_num(struct args *args, const char *key, uint64_t max, uint64_t unset)
+{
+	return arg_value(args, key, max, unset, parse_u64, "number", "");
+}
+
 uint64_t arg_size(struct args *args, const char *key, uint64_t max, uint64_t unset)
 {
-	const char *text = arg_text(args, key);
-	uint64_t value;
-
-	if (!text)
-		return unset;
-	if (parse_size(text, max, &value)) {
-		arg_error(args, EINVAL, "%s=%s: expected a size up to %llu (K, M, G)", key, text,
-			  (unsigned long long)max);
-		return unset;
-	}
-	return value;
+	return arg_value(args, key, max, unset, parse_size, "size", " (K, M, G)");
 }
 
 static const struct {
