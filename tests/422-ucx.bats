@@ -18,6 +18,7 @@ ucp()
 	run ib timeout 60 env UCX_NET_DEVICES=rxe1:1 UCX_TLS="$1" ucx_perftest \
 		-p "$port" 127.0.0.1 -t "$2" -n 50 -w 5 "${@:3}"
 	end_server
+	[ "$status" = 0 ] || server_log || true
 	assert_status 0
 	assert_line '^Final:'
 }
@@ -32,6 +33,7 @@ uct()
 	run ib timeout 60 ucx_perftest -p "$port" 127.0.0.1 -d rxe1:1 -x "$1" -t "$2" \
 		-n 50 -w 5 "${@:3}"
 	end_server
+	[ "$status" = 0 ] || server_log || true
 	assert_status 0
 	assert_line '^Final:'
 }
@@ -54,6 +56,17 @@ uct()
 		ucp $tls ucp_am_lat
 	done
 	ucp rc_v,ud_v tag_bw -s 4194304 -n 5
+}
+
+# It asks for an event without a look at what came meanwhile, and sleeps. Not the
+# one-sided tests: their server sleeps as often as it has rounds, whatever comes.
+@test "UCX sleeps until something comes, by RC and by UD" {
+	local tls
+	for tls in rc_v,ud_v ud_v; do
+		ucp $tls tag_lat -E sleep
+		ucp $tls ucp_am_lat -E sleep
+		ucp $tls tag_bw -E sleep -s 10000
+	done
 }
 
 @test "UCX puts, gets and does atomics, by RC and by UD" {

@@ -12,7 +12,8 @@ events() { run -0 ib timeout 120 "$BUILD/tests/uverbs_events" "$1" "$MNT"; }
 @test "events: none costs the daemon a request" { events used; }
 @test "events: asked for by memory, by command, by both: one" { events ways; }
 @test "events: solicited ones" { events solicited; }
-@test "events: none for what was there before" { events late; }
+@test "events: none for what was polled before" { events late; }
+@test "events: one for what is there, unpolled and untold of" { events missed; }
 @test "events: a completion while its event is asked for" { events race; }
 @test "events: three readers, one of them at the file itself" { events compete; }
 @test "events: poll, epoll and read in turns" { events mixed; }

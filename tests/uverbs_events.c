@@ -135,9 +135,14 @@ static void post(struct queue *q)
 	post_flags(q, 0);
 }
 
+static void arm_for(struct queue *q, bool solicited)
+{
+	CHECK(!ibv_req_notify_cq(q->cq, solicited));
+}
+
 static void arm(struct queue *q)
 {
-	CHECK(!ibv_req_notify_cq(q->cq, 0));
+	arm_for(q, false);
 }
 
 static int drain(struct queue *q)
@@ -274,7 +279,7 @@ static void solicited(struct queue *q)
 		if (way)
 			arm_by_command(q, true);
 		else
-			CHECK(!ibv_req_notify_cq(q->cq, 1));
+			arm_for(q, true);
 		post(q);
 		complete(q);
 		CHECK(!readable(fd));
@@ -283,7 +288,7 @@ static void solicited(struct queue *q)
 		complete(q);
 		/* Whoever wants all isn't made to want less. */
 		arm(q);
-		CHECK(!ibv_req_notify_cq(q->cq, 1));
+		arm_for(q, true);
 		post(q);
 		CHECK(event(q->own) == q);
 		complete(q);
@@ -292,7 +297,7 @@ static void solicited(struct queue *q)
 	CHECK(syscall(SYS_write, q->own->ctx->cmd_fd, "", 0) <= 0);
 }
 
-/* What was there before the request is no reason for an event. */
+/* What was there, and polled, before the request is no reason for an event. */
 static void late(struct queue *q)
 {
 	for (int i = 0; i < 2000; i++) {
@@ -303,6 +308,77 @@ static void late(struct queue *q)
 		post(q);
 		CHECK(event(q->own) == q);
 		complete(q);
+	}
+}
+
+/* As many, now or later. */
+static void take(struct queue *q, int n)
+{
+	struct ibv_wc wc;
+
+	while (n) {
+		int got = ibv_poll_cq(q->cq, 1, &wc);
+
+		CHECK(got >= 0);
+		if (!got)
+			sched_yield();
+		n -= !!got;
+	}
+}
+
+/* One more completion, there by now, that isn't polled. */
+static void leave(struct queue *q, unsigned int flags)
+{
+	post_flags(q, flags);
+	usleep(1000);
+}
+
+/*
+ * A completion that is there unpolled when the event is asked for has one, if it
+ * hasn't had one, and if it is of the kind that is asked for.
+ */
+static void missed(struct queue *q)
+{
+	int fd = q->own->channel->fd;
+
+	for (int i = 0; i < 20; i++) {
+		void (*ask)(struct queue *q, bool solicited) = i & 1 ? arm_by_command : arm_for;
+
+		leave(q, 0);
+		ask(q, false);
+		CHECK(event(q->own) == q);
+		ask(q, false);
+		CHECK(!readable(fd));
+		take(q, 1);
+		post(q);
+		CHECK(event(q->own) == q);
+
+		leave(q, 0);
+		ask(q, true);
+		CHECK(!readable(fd));
+		post_flags(q, IBV_SEND_SOLICITED);
+		CHECK(event(q->own) == q);
+		take(q, 3);
+
+		leave(q, IBV_SEND_SOLICITED);
+		leave(q, 0);
+		CHECK(!ibv_resize_cq(q->cq, i & 2 ? DEPTH : 4 * DEPTH));
+		ask(q, true);
+		CHECK(event(q->own) == q);
+		take(q, 2);
+		ask(q, true);
+		CHECK(!readable(fd));
+
+		leave(q, IBV_SEND_SOLICITED);
+		CHECK(event(q->own) == q);
+		leave(q, IBV_SEND_SOLICITED);
+		leave(q, 0);
+		take(q, 2);
+		ask(q, true);
+		CHECK(!readable(fd));
+		ask(q, false);
+		CHECK(event(q->own) == q);
+		take(q, 1);
 	}
 }
 
@@ -763,6 +839,7 @@ static const struct {
 	void (*run)(struct queue *q);
 } tests[] = {
 	{ "used", used }, { "ways", ways }, { "solicited", solicited }, { "late", late },
+	{ "missed", missed },
 	{ "race", race }, { "compete", compete }, { "mixed", mixed }, { "signal", signalled },
 	{ "names", names }, { "refused", refused }, { "overflow", overflow }, { "shared", shared },
 	{ "killed", killed }, { "hostile", hostile },

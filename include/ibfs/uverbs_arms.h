@@ -9,8 +9,13 @@
  *	a completion may be on its way that the request came too late for, and that
  *	the ring doesn't show yet; with the next count it does.
  *
+ * While it says MISSED, completions came of which no event told: the request must
+ * be a command, and `wanted` taken back, so that the engine looks whether they were
+ * polled. When that can't be taken back, the engine has taken it.
+ *
  * Then an event comes for each completion that the ring didn't show when it was
- * asked for, and for no other, as if both had had a lock.
+ * asked for, or that was there unpolled and untold of, and for no other, as if both
+ * had had a lock.
  */
 #ifndef IBFS_UVERBS_ARMS_H
 #define IBFS_UVERBS_ARMS_H
@@ -23,7 +28,9 @@
 #define UVERBS_ARMS		(UVERBS_ARMS_SIZE / sizeof(struct uverbs_arm))
 
 enum { UVERBS_ARM_SOLICITED = 1, UVERBS_ARM_NEXT = 2 };	/* of wanted; 0: nothing */
-enum { UVERBS_ARM_HERE = 1 << 7 };			/* of state; else: send the command */
+enum {	/* of state; without HERE: send the command */
+	UVERBS_ARM_COUNT = 0x3f, UVERBS_ARM_MISSED = 1 << 6, UVERBS_ARM_HERE = 1 << 7
+};
 
 struct uverbs_arm {
 	_Atomic uint8_t state;		/* the engine's */

@@ -273,7 +273,10 @@ struct verbs_ops {
 	int (*destroy_cq)(struct ibfs_cq *cq);			/* EBUSY */
 	int (*poll_cq)(struct ibfs_cq *cq, int num, struct ibfs_wc *wc);	/* how many */
 	int (*peek_cq)(struct ibfs_cq *cq, int num);		/* how many, at most num */
-	/* 1 when report_missed and completions wait already, else 0 */
+	/*
+	 * 1 when report_missed and completions wait already, else 0; without
+	 * report_missed an event comes for those that none has told of.
+	 */
 	int (*req_notify_cq)(struct ibfs_cq *cq, bool solicited_only, bool report_missed);
 	int (*req_ncomp_notif)(struct ibfs_cq *cq, int num);	/* when the CQ holds num */
 	int (*cq_ring)(struct ibfs_cq *cq, struct ibfs_ring *ring);

@@ -15,10 +15,27 @@
 
 #define CQE_SLOT 64
 
-static void arm_count(struct ibfs_cq *cq)
+static void arm_show(const struct ibfs_cq *cq)
 {
 	if (cq->client && cq->client->arm)
-		atomic_store(&cq->client->arm->state, UVERBS_ARM_HERE | (cq->arm_count++ & 0x7f));
+		atomic_store(&cq->client->arm->state,
+			     UVERBS_ARM_HERE | (cq->missed ? UVERBS_ARM_MISSED : 0) |
+			     (cq->arm_count & UVERBS_ARM_COUNT));
+}
+
+static void arm_count(struct ibfs_cq *cq)
+{
+	cq->arm_count++;
+	arm_show(cq);
+}
+
+static void cq_arm(struct ibfs_cq *cq, bool solicited_only)
+{
+	if (!solicited_only)
+		cq->armed = CQ_NEXT;
+	else if (cq->armed != CQ_NEXT)
+		cq->armed = CQ_SOLICITED;
+	cq->moder_pending = 0;
 }
 
 /* A completion begins: what the process wants from here on is too late for it. */
@@ -34,13 +51,22 @@ static void arm_take(struct ibfs_cq *cq)
 		return;
 	wanted = atomic_exchange(&arm->wanted, 0);
 	if (wanted == UVERBS_ARM_NEXT || wanted == UVERBS_ARM_SOLICITED)
-		cq_req_notify(cq, wanted == UVERBS_ARM_SOLICITED, false);
+		cq_arm(cq, wanted == UVERBS_ARM_SOLICITED);
+}
+
+static void clear_missed(struct ibfs_cq *cq)
+{
+	if (!cq->missed)
+		return;
+	cq->missed = cq->missed_solicited = false;
+	arm_show(cq);
 }
 
 static void cq_fire(struct ibfs_cq *cq)
 {
 	cq->armed = CQ_UNARMED;
 	cq->moder_pending = 0;
+	clear_missed(cq);
 	ev_timer_stop(cq->verbs->ibfs->loop, &cq->moder_timer);
 	if (cq->client && cq->client->comp)
 		cq->client->comp(cq->client);
@@ -76,7 +102,7 @@ int cq_new(struct verbs *verbs, int cqe, struct verbs_client *client, struct ibf
 		goto ring;
 	if (client && client->arm)
 		atomic_store(&client->arm->wanted, 0);
-	arm_count(cq);
+	arm_show(cq);
 	*out = cq;
 	return 0;
 ring:
@@ -120,6 +146,7 @@ int cq_resize(struct ibfs_cq *cq, int cqe)
 		memcpy(ring_slot(&new, new.index++), ring_slot(&cq->ring, i), CQE_SLOT);
 	ring_publish(&new, true);
 	ring_free(&cq->ring);
+	cq->solicited_at += new.index - cq->ring.index;
 	cq->ring = new;
 	cq->cqe = cqe;
 	return 0;
@@ -192,10 +219,24 @@ static void cq_moderate(struct ibfs_cq *cq)
 	}
 }
 
+/* Whether an event is due for the completion that is the ring's last one now. */
+static bool cq_wants(struct ibfs_cq *cq, bool solicited)
+{
+	if (cq->armed == CQ_NEXT || (cq->armed == CQ_SOLICITED && solicited))
+		return true;
+	cq->missed = true;
+	if (solicited) {
+		cq->missed_solicited = true;
+		cq->solicited_at = cq->ring.index;
+	}
+	return false;
+}
+
 int cq_push(struct ibfs_cq *cq, const struct ibfs_wc *wc, bool solicited)
 {
 	uint32_t used = ring_used(&cq->ring, true);
 	struct ib_uverbs_wc *slot = ring_slot(&cq->ring, cq->ring.index);
+	bool wanted;
 
 	if (cq->error)
 		return -EIO;
@@ -213,12 +254,12 @@ int cq_push(struct ibfs_cq *cq, const struct ibfs_wc *wc, bool solicited)
 	};
 	cq->ring.index++;
 	ring_publish(&cq->ring, true);
+	wanted = cq_wants(cq, solicited || wc->status != IBV_WC_SUCCESS);
 	arm_count(cq);
 
 	if (cq->client && cq->client->arrived)
 		cq->client->arrived(cq->client);
-	if (cq->armed == CQ_NEXT ||
-	    (cq->armed == CQ_SOLICITED && (solicited || wc->status != IBV_WC_SUCCESS)))
+	if (wanted)
 		cq_moderate(cq);
 	if (cq->ncomp && used + 1 >= (uint32_t)cq->ncomp) {
 		cq->ncomp = 0;
@@ -256,14 +297,29 @@ int cq_peek(struct ibfs_cq *cq, int num)
 	return num < 0 ? -EINVAL : used < num ? used : num;
 }
 
+/*
+ * A completion is there that nobody polled and that no event told of, as adapters
+ * see it: programs exist (UCX) that look into the queue, ask, and then sleep.
+ */
+static bool cq_missed(struct ibfs_cq *cq)
+{
+	uint32_t used = ring_used(&cq->ring, true);
+
+	if (!used)
+		clear_missed(cq);
+	if (cq->armed == CQ_NEXT)
+		return cq->missed;
+	return cq->missed_solicited && cq->ring.index - cq->solicited_at < used;
+}
+
 int cq_req_notify(struct ibfs_cq *cq, bool solicited_only, bool report_missed)
 {
-	if (!solicited_only)
-		cq->armed = CQ_NEXT;
-	else if (cq->armed != CQ_NEXT)
-		cq->armed = CQ_SOLICITED;
-	cq->moder_pending = 0;
-	return report_missed && ring_used(&cq->ring, true);
+	cq_arm(cq, solicited_only);
+	if (report_missed)
+		return ring_used(&cq->ring, true) != 0;
+	if (cq_missed(cq))
+		cq_fire(cq);
+	return 0;
 }
 
 int cq_req_ncomp(struct ibfs_cq *cq, int num)

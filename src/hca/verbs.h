@@ -230,6 +230,8 @@ struct ibfs_cq {
 	bool error;
 	enum { CQ_UNARMED, CQ_SOLICITED, CQ_NEXT } armed;
 	uint8_t arm_count;		/* ours of client->arm's, never read back */
+	bool missed, missed_solicited;	/* such a completion came since the last event, without one */
+	uint32_t solicited_at;		/* ring.index after the last of the latter */
 	int ncomp;			/* tell when it holds as many; 0: off */
 	uint16_t moder_count, moder_period;
 	uint32_t moder_pending;		/* completions since the last event */

@@ -31,26 +31,32 @@ static struct preload_slot channels[PRELOAD_FDS];
 
 /* --- asking for an event --- */
 
+/* The engine takes no time for a completion, unless it isn't running. */
+static uint8_t settled(struct uverbs_arm *arm)
+{
+	uint8_t before = atomic_load(&arm->state), state = before;
+
+	for (int i = 0; before & 1 && state == before && i < ARM_SPINS; i++)
+		state = atomic_load(&arm->state);
+	return before & 1 && state == before ? 0 : state;
+}
+
 bool preload_arm(struct uverbs_arm *arms, uint32_t handle, bool solicited)
 {
+	uint8_t none = 0, wanted = solicited ? UVERBS_ARM_SOLICITED : UVERBS_ARM_NEXT;
 	struct uverbs_arm *arm = &arms[handle];
-	uint8_t none = 0, before;
 
 	if (handle >= UVERBS_ARMS || !(atomic_load(&arm->state) & UVERBS_ARM_HERE))
 		return false;
 	if (!solicited)
-		atomic_store(&arm->wanted, UVERBS_ARM_NEXT);
+		atomic_store(&arm->wanted, wanted);
 	else
-		atomic_compare_exchange_strong(&arm->wanted, &none, UVERBS_ARM_SOLICITED);
+		atomic_compare_exchange_strong(&arm->wanted, &none, wanted);
 	atomic_thread_fence(memory_order_seq_cst);
-	before = atomic_load(&arm->state);
-	if (!(before & 1))
-		return before & UVERBS_ARM_HERE;
-	/* The engine takes no time for it, unless it isn't running: then it is asked. */
-	for (int i = 0; i < ARM_SPINS; i++)
-		if (atomic_load(&arm->state) != before)
-			return true;
-	return false;
+	if ((settled(arm) & (UVERBS_ARM_HERE | UVERBS_ARM_MISSED)) == UVERBS_ARM_HERE)
+		return true;
+	/* Else by the command; unless the engine has taken it for a completion since. */
+	return !atomic_compare_exchange_strong(&arm->wanted, &wanted, 0) && !wanted;
 }
 
 /* --- the channel --- */
