@@ -28,6 +28,12 @@ override CPPFLAGS += -MMD -MP
 ifeq ($(SANITIZE),1)
 BUILD := build-sanitize
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+else ifeq ($(SANITIZE),thread)
+BUILD := build-sanitize-thread
+# It doesn't know fences, of which all are for memory shared with other processes.
+SAN := -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan
+# Its shadow memory has no place for addresses that are too random.
+UNRANDOM := setarch -R
 else ifeq ($(FUZZ),1)
 BUILD := build-fuzz
 CC := clang
@@ -126,7 +132,7 @@ demo: setup
 # TESTS='tests/2*.bats' runs some of them.
 check: setup
 	$(Q)$(MAKE) --no-print-directory tests
-	$(Q)tests/run $(BUILD) $(TESTS)
+	$(Q)$(UNRANDOM) tests/run $(BUILD) $(TESTS)
 
 bench: setup
 	$(Q)$(MAKE) --no-print-directory tests
@@ -196,7 +202,8 @@ help:
 	@echo 'make            build the daemon, ibfs-run and its library in build/'
 	@echo 'make setup      install what is missing (apt-get; as root or through sudo)'
 	@echo 'make demo       mount a fabric, start OpenSM on it, show what there is'
-	@echo 'make check      build and run all tests; TESTS="tests/2*.bats" some; SANITIZE=1'
+	@echo 'make check      build and run all tests; TESTS="tests/2*.bats" some'
+	@echo '                SANITIZE=1: with AddressSanitizer, thread: with ThreadSanitizer'
 	@echo 'make bench      measure, and print ratios against peers'
 	@echo 'make fuzz       feed the 9P server what libFuzzer makes up; FUZZ_SECONDS=60'
 	@echo 'make lint       clang-tidy, cppcheck, shellcheck, mandoc -T lint'
@@ -208,7 +215,7 @@ help:
 
 clean:
 	$(call say,RM,build)
-	$(Q)rm -rf build build-sanitize build-fuzz
+	$(Q)rm -rf build build-sanitize build-sanitize-thread build-fuzz
 
 .PHONY: all objs tests setup demo check bench fuzz lint install deb uninstall help clean FORCE
 .SECONDARY:

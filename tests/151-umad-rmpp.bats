@@ -24,7 +24,7 @@ rmpp()
 
 @test "ENOSPC: no helper thread stays" {
 	soft_only "its daemon has threads of its own"
-	wait_for file_has "/proc/$IBFS_PID/status" '^Threads:[[:space:]]+1$'
+	wait_for has_threads "$IBFS_PID" 1
 }
 
 @test "ENOSPC: io_uring gets no data" {

@@ -21,18 +21,18 @@ dead_page()
 
 @test "dead page: no helper thread stays" {
 	soft_only "its daemon has threads of its own"
-	wait_for file_has "/proc/$IBFS_PID/status" '^Threads:[[:space:]]+1$'
+	wait_for has_threads "$IBFS_PID" 1
 }
 
 @test "dead page: the daemon ends while a client hangs" {
-	[[ $BUILD != *sanitize* ]] || skip "LeakSanitizer waits for the thread that hangs"
+	[[ $BUILD != *sanitize ]] || skip "LeakSanitizer waits for the thread that hangs"
 	soft_only "its daemon has threads of its own"
 	start_ibfs
 	spawn stays "$BUILD/tests/umad_dead_page" stays \
 		"$MNT/rxe0/1/umad" "$MNT/rxe1/1/umad" "$(cat "$MNT/rxe1/1/lid")"
 	wait_for test -s "$IBFS_DIR/stays.log" || skip "needs userfaultfd"
 	file_is "$IBFS_DIR/stays.log" hangs
-	file_has "/proc/$IBFS_PID/status" '^Threads:[[:space:]]+2$'
+	has_threads "$IBFS_PID" 2
 	kill -TERM "$IBFS_PID"
 	wait_for -t 5 is_gone "$IBFS_PID"
 	wait_for not is_mounted

@@ -22,7 +22,6 @@ teardown()
 has_open() { [ -n "$(find "/proc/$1/fd" -lname "*/$2")" ]; }
 # The system's, of which the second daemon has any.
 no_device_files() { find "/proc/$NPID/fd" -lname "*/infiniband/*" -printf "%l\n" >"$IBFS_DIR/files.log"; [ ! -s "$IBFS_DIR/files.log" ]; }
-threads_are() { [ "$(awk '/^Threads:/ { print $2 }' "/proc/$NPID/status")" = "$1" ]; }
 
 # Readers that wait, a subnet manager, an agent with methods, requests that nobody
 # answers, all on the second daemon's devices.
@@ -64,7 +63,7 @@ use_all()
 	# Its threads and descriptors: the loop and the one that looks for devices are left.
 	exec 5<&- 8<&-
 	reap holder
-	wait_for threads_are 2
+	wait_for has_threads "$NPID" 2
 	(MNT=$NMNT native_teardown)
 	wait_for no_device_files
 	not compgen -G "$IBFS_DIR/asan*"

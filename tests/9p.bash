@@ -15,6 +15,7 @@ start_9p()
 	: >"$IBFS_DIR/spawned"
 	ASAN_OPTIONS=log_path=$IBFS_DIR/asan:detect_leaks=1 \
 	UBSAN_OPTIONS=log_path=$IBFS_DIR/asan:print_stacktrace=1 \
+	TSAN_OPTIONS=log_path=$IBFS_DIR/asan:history_size=4 \
 		"$BUILD/ibfs" -f ${conf:+-c "$conf"} --9p "unix:$SOCK" "$@" \
 		</dev/null >"$IBFS_DIR/log" 2>&1 3>&- &
 	export IBFS_PID=$!

@@ -78,6 +78,14 @@ need_unshare()
 
 # But for what the threads of the bells have, from the first bell on and for ever.
 fd_count() { find "/proc/$1/fd" -mindepth 1 -printf '%l\n' | grep -cvF 'anon_inode:[io_uring]'; }
+# But for ThreadSanitizer's own, which every process of that build has.
+thread_count()
+{
+	local own=0
+	[[ $BUILD != *-thread ]] || own=1
+	echo $(($(awk '/^Threads:/ { print $2 }' "/proc/$1/status") - own))
+}
+has_threads() { [ "$(thread_count "$1")" = "$2" ]; }	# PID NUMBER
 fds_are() { [ "$(fd_count "$IBFS_PID")" = "$1" ]; }
 
 # start_ibfs [CONF [OPTIONS...]]: CONF is a file's name; "" or nothing: defaults.
@@ -95,6 +103,7 @@ start_ibfs()
 	# For the daemon only: what it runs on is not sanitized.
 	ASAN_OPTIONS=log_path=$IBFS_DIR/asan:detect_leaks=1 \
 	UBSAN_OPTIONS=log_path=$IBFS_DIR/asan:print_stacktrace=1 \
+	TSAN_OPTIONS=log_path=$IBFS_DIR/asan:history_size=4 \
 		"$BUILD/ibfs" -f ${conf:+-c "$conf"} "$@" "$MNT" \
 		</dev/null >"$IBFS_DIR/log" 2>&1 3>&- &
 	export IBFS_PID=$!

@@ -21,6 +21,7 @@ start_nested()
 	# The preloaded library comes before a sanitizer's.
 	ASAN_OPTIONS=log_path=$IBFS_DIR/asan:verify_asan_link_order=0:detect_leaks=0 \
 	UBSAN_OPTIONS=log_path=$IBFS_DIR/asan:print_stacktrace=1 \
+	TSAN_OPTIONS=log_path=$IBFS_DIR/asan:history_size=4 \
 		spawn nested ib "$BUILD/ibfs" -f -c "$IBFS_DIR/nested.conf" "$dir"
 	NPID=$(spawned nested)
 	NMNT=$dir
