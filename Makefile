@@ -108,9 +108,10 @@ $(BUILD)/ibfs-run: $(BUILD)/src/run/ibfs-run.o
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
 # The preloaded library is never sanitized: it runs inside other people's programs.
+# What it calls is found at its start, not by the loader in the midst of things.
 $(BUILD)/libibfs-run.so: $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/run/preload*.c))
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -o $@ $^ -ldl
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,now -o $@ $^ -ldl
 
 # Test and bench programs are one file each, linked with the daemon's parts.
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libibfs.a

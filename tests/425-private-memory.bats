@@ -13,13 +13,15 @@ setup()
 	BY=()
 }
 
-# private TEST [ROUNDS]; BY is what runs it.
-private()
+# program TEST [ROUNDS]; BY is what runs it.
+program()
 {
-	run ib timeout 60 "${BY[@]}" "$BUILD/tests/uverbs_private" "$@"
+	run ib timeout 60 "${BY[@]}" "$BUILD/tests/$1" "${@:2}"
 	[ "$status" != 77 ] || skip "needs userfaultfd that holds threads: $output"
 	assert_status 0
 }
+private() { program uverbs_private "$@"; }
+races() { program uverbs_private_races "$@"; }
 
 @test "private memory: shared while it is registered, with what was in it" { private use; }
 @test "private memory: pages that nobody touched take no memory" { private sparse; }
@@ -35,6 +37,13 @@ private()
 @test "private memory: threads that register the same pages" { private threads 200; }
 @test "private memory: left alone where there are limits" { private limits; }
 @test "private memory: a program that closes all descriptors" { private close_all; }
+
+@test "private memory: a signal handler that gives memory up" { races handler 240; }
+@test "private memory: fork while another thread unmaps" { races fork_unmap 100; }
+@test "private memory: a region ends while its memory becomes a file's" { races replace 100; }
+@test "private memory: more than goes at once, while a thread writes" { races large 1; }
+@test "private memory: no descriptor left when the region ends" { races descriptors; }
+@test "private memory: locked while it is registered" { races lock; }
 
 @test "private memory: under another preloaded library" {
 	LD_PRELOAD=libm.so.6 private use

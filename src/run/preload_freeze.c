@@ -9,7 +9,6 @@
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -68,43 +67,31 @@ static bool protect(int uffd, uint64_t start, uint64_t len, bool on)
 	return !syscall(SYS_ioctl, uffd, UFFDIO_WRITEPROTECT, &arg);
 }
 
-static bool freeze_threads(struct freeze *frozen)
+bool freeze(struct freeze *frozen, uint64_t start, uint64_t len)
 {
-	struct uffdio_register reg = {
-		.range = { frozen->start, frozen->len }, .mode = UFFDIO_REGISTER_MODE_WP,
-	};
+	struct uffdio_register reg = { .range = { start, len }, .mode = UFFDIO_REGISTER_MODE_WP };
 
-	frozen->uffd = open_uffd();
+	*frozen = (struct freeze){ .uffd = open_uffd(), .start = start, .len = len };
 	if (frozen->uffd < 0)
 		return one_thread();
 	if (!syscall(SYS_ioctl, frozen->uffd, UFFDIO_REGISTER, &reg) &&
-	    protect(frozen->uffd, frozen->start, frozen->len, true))
+	    protect(frozen->uffd, start, len, true))
 		return true;
 	syscall(SYS_close, frozen->uffd);
 	return false;
 }
 
-/* A handler of this thread's own would wait for ever. */
-bool freeze(struct freeze *frozen, uint64_t start, uint64_t len)
+/* What is mapped there by others isn't the userfaultfd's. */
+bool still_frozen(const struct freeze *frozen)
 {
-	uint64_t all = UINT64_MAX;
-
-	frozen->start = start;
-	frozen->len = len;
-	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &frozen->signals, sizeof(all)))
-		return false;
-	if (freeze_threads(frozen))
-		return true;
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &frozen->signals, NULL, sizeof(all));
-	return false;
+	return frozen->uffd < 0 || protect(frozen->uffd, frozen->start, frozen->len, true);
 }
 
 void thaw(const struct freeze *frozen)
 {
-	if (frozen->uffd >= 0) {
-		/* Where the old pages still are; then who waits at new ones wakes, too. */
-		protect(frozen->uffd, frozen->start, frozen->len, false);
-		syscall(SYS_close, frozen->uffd);
-	}
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &frozen->signals, NULL, sizeof(frozen->signals));
+	if (frozen->uffd < 0)
+		return;
+	/* Where the old pages still are; then who waits at new ones wakes, too. */
+	protect(frozen->uffd, frozen->start, frozen->len, false);
+	syscall(SYS_close, frozen->uffd);
 }

@@ -22,6 +22,11 @@ static void replace(const struct map_line *line, uint64_t from, uint64_t to)
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
+static bool gives_up(int advice)
+{
+	return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED || advice == MADV_FREE;
+}
+
 static void give_up(uint64_t from, uint64_t to)
 {
 	struct map_line line;
@@ -42,8 +47,7 @@ int madvise(void *addr, size_t len, int advice)
 {
 	uint64_t from = (uintptr_t)addr, to = from + (len + SHARE_PAGE - 1) / SHARE_PAGE * SHARE_PAGE;
 
-	if ((advice == MADV_DONTNEED || advice == MADV_FREE) && share_any() && from < to &&
-	    !(from % SHARE_PAGE))
+	if (gives_up(advice) && share_any() && from < to && !(from % SHARE_PAGE))
 		give_up(from, to);
 	return (int)syscall(SYS_madvise, addr, len, advice);
 }

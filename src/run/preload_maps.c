@@ -82,3 +82,22 @@ bool maps_next(struct maps *maps, struct map_line *line)
 	line->async_io = !strncmp(text, "/[aio]", 6) || !strncmp(text, "anon_inode:[io_uring]", 21);
 	return true;
 }
+
+static bool same(const struct map_line *a, const struct map_line *b)
+{
+	return a->from == b->from && a->to == b->to && a->prot == b->prot &&
+	       a->shared == b->shared && a->dev == b->dev && a->ino == b->ino;
+}
+
+bool maps_has(const struct map_line *line)
+{
+	struct map_line at = { 0 };
+	struct maps maps;
+
+	if (!maps_open(&maps))
+		return false;
+	while (at.to <= line->from && maps_next(&maps, &at))
+		;
+	maps_close(&maps);
+	return same(&at, line);
+}

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "run/preload_share.h"
@@ -23,6 +24,9 @@
 
 enum { CHUNK = 512 };		/* pages that are looked at together */
 
+/* So much goes at once: what there is twice meanwhile, and how long writers wait. */
+#define MOVE_MAX	(64ULL << 20)
+
 static const uint64_t pagemap_present = 1ULL << 63, pagemap_swapped = 1ULL << 62;
 
 static bool is_zero(const void *page)
@@ -33,6 +37,28 @@ static bool is_zero(const void *page)
 		if (word[i])
 			return false;
 	return true;
+}
+
+static uint64_t min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* How many pages from this one on are wanted, one after the other. */
+static uint64_t run_of(const bool *wanted, uint64_t page, uint64_t pages)
+{
+	uint64_t run = 0;
+
+	while (page + run < pages && wanted[page + run])
+		run++;
+	return run;
+}
+
+bool pages_read(void *to, const void *from, uint64_t size)
+{
+	struct iovec local = { to, size }, remote = { (void *)from, size };
+
+	return syscall(SYS_process_vm_readv, getpid(), &local, 1, &remote, 1, 0) == (long)size;
 }
 
 /* --- to the file --- */
@@ -61,37 +87,33 @@ static bool has_data(uint64_t entry, uint64_t page)
 	       (entry & pagemap_swapped && !is_zero((const void *)(uintptr_t)page));
 }
 
-/* The runs of pages of one chunk. */
 static bool save_chunk(int fd, const uint64_t *entries, uint64_t from, uint64_t pages, uint64_t off)
 {
-	uint64_t run = 0;
+	bool wanted[CHUNK];
+	uint64_t run;
 
-	for (uint64_t i = 0; i <= pages; i++) {
-		if (i < pages && has_data(entries[i], from + i * SHARE_PAGE)) {
-			run++;
-			continue;
-		}
-		if (run && !write_all(fd, from + (i - run) * SHARE_PAGE, run * SHARE_PAGE,
-				      off + (i - run) * SHARE_PAGE))
+	for (uint64_t i = 0; i < pages; i++)
+		wanted[i] = has_data(entries[i], from + i * SHARE_PAGE);
+	for (uint64_t i = 0; i < pages; i += run + 1) {
+		run = run_of(wanted, i, pages);
+		if (run && !write_all(fd, from + i * SHARE_PAGE, run * SHARE_PAGE,
+				      off + i * SHARE_PAGE))
 			return false;
-		run = 0;
 	}
 	return true;
 }
 
-static bool save(int fd, int pagemap, uint64_t start, uint64_t len)
+static bool save(int fd, int pagemap, uint64_t start, uint64_t len, uint64_t off)
 {
 	uint64_t entries[CHUNK], pages, size;
 
 	for (uint64_t done = 0; done < len; done += pages * SHARE_PAGE) {
-		pages = (len - done) / SHARE_PAGE;
-		if (pages > CHUNK)
-			pages = CHUNK;
+		pages = min((len - done) / SHARE_PAGE, CHUNK);
 		size = pages * sizeof(entries[0]);
 		if (syscall(SYS_pread64, pagemap, entries, size,
 			    (start + done) / SHARE_PAGE * sizeof(entries[0])) != (ssize_t)size)
 			return false;
-		if (!save_chunk(fd, entries, start + done, pages, done))
+		if (!save_chunk(fd, entries, start + done, pages, off + done))
 			return false;
 	}
 	return true;
@@ -116,84 +138,135 @@ static int new_file(uint64_t len, struct share_file *file)
 }
 
 /* Children that are made behind fork()'s back don't get it. */
-static bool map_file(int fd, uint64_t start, uint64_t len)
+static bool map_file(int fd, uint64_t start, uint64_t len, uint64_t off)
 {
-	if (syscall(SYS_mmap, start, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) !=
+	if (syscall(SYS_mmap, start, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, off) !=
 	    (long)start)
 		return false;
 	syscall(SYS_madvise, start, len, MADV_DONTFORK);
 	return true;
 }
 
-static bool move_to(int fd, int pagemap, uint64_t start, uint64_t len)
+static bool move_part(int fd, int pagemap, uint64_t start, uint64_t len, uint64_t off)
 {
 	struct freeze frozen;
 	bool ok;
 
 	if (!freeze(&frozen, start, len))
 		return false;
-	ok = save(fd, pagemap, start, len) && map_file(fd, start, len);
+	ok = save(fd, pagemap, start, len, off) && map_file(fd, start, len, off);
 	thaw(&frozen);
 	return ok;
+}
+
+/* How much of it was moved, from the start on. */
+static uint64_t move_to(int fd, int pagemap, uint64_t start, uint64_t len)
+{
+	uint64_t done = 0, part;
+
+	for (; done < len; done += part) {
+		part = min(len - done, MOVE_MAX);
+		if (!move_part(fd, pagemap, start + done, part, done))
+			break;
+	}
+	return done;
+}
+
+/* Some of it was moved; false: it can't go back. */
+static bool move_back(uint64_t start, uint64_t len, const struct share_file *file)
+{
+	const struct map_line line = {
+		.from = start, .to = start + len, .prot = PROT_READ | PROT_WRITE, .shared = true,
+		.dev = file->dev, .ino = file->ino,
+	};
+
+	return pages_unshare(&line);
 }
 
 bool pages_share(uint64_t start, uint64_t len, struct share_file *file)
 {
 	int pagemap = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	bool ok = false;
+	uint64_t done = 0;
 	int fd;
 
+	*file = (struct share_file){ 0 };
 	if (pagemap < 0)
 		return false;
 	fd = new_file(len, file);
 	if (fd >= 0) {
-		ok = move_to(fd, pagemap, start, len);
+		done = move_to(fd, pagemap, start, len);
 		syscall(SYS_close, fd);
 	}
 	syscall(SYS_close, pagemap);
-	return ok;
+	if (done < len && (!done || move_back(start, done, file)))
+		*file = (struct share_file){ 0 };
+	return done == len;
 }
 
 /* --- to private memory --- */
 
-/* Where something may be swapped out, mincore(2) doesn't tell what there is. */
-static bool has_swap(void)
+/* While anything is swapped out, mincore(2) doesn't tell what there is. */
+static bool swap_used(void)
 {
 	struct sysinfo info;
 
-	return syscall(SYS_sysinfo, &info) || info.totalswap;
+	return syscall(SYS_sysinfo, &info) || info.freeswap != info.totalswap;
 }
 
-static void load_chunk(uint64_t to, uint64_t from, uint64_t pages, const uint8_t *there, bool all)
+/* Pages that were copied for nothing. */
+static void drop_zeroes(uint64_t to, uint64_t pages)
 {
+	for (uint64_t page = to; page < to + pages * SHARE_PAGE; page += SHARE_PAGE)
+		if (is_zero((const void *)(uintptr_t)page))
+			syscall(SYS_madvise, page, SHARE_PAGE, MADV_DONTNEED);
+}
+
+/* No pointer is followed: another thread may unmap it meanwhile. */
+static bool load_chunk(uint64_t to, uint64_t from, uint64_t pages, const uint8_t *there, bool all)
+{
+	bool wanted[CHUNK];
+	uint64_t run;
+
+	for (uint64_t i = 0; i < pages; i++)
+		wanted[i] = there[i] & 1 || all;
 	/* One fault for many pages. */
-	if (!memchr(there, 0, pages)) {
+	if (run_of(wanted, 0, pages) == pages) {
 		syscall(SYS_madvise, from, pages * SHARE_PAGE, MADV_POPULATE_READ);
 		syscall(SYS_madvise, to, pages * SHARE_PAGE, MADV_POPULATE_WRITE);
 	}
-	for (uint64_t i = 0; i < pages; i++) {
-		const void *page = (const void *)(uintptr_t)(from + i * SHARE_PAGE);
-
-		if ((there[i] & 1 || all) && !is_zero(page))
-			memcpy((void *)(uintptr_t)(to + i * SHARE_PAGE), page, SHARE_PAGE);
+	for (uint64_t i = 0; i < pages; i += run + 1) {
+		run = run_of(wanted, i, pages);
+		if (run && !pages_read((void *)(uintptr_t)(to + i * SHARE_PAGE),
+				       (const void *)(uintptr_t)(from + i * SHARE_PAGE),
+				       run * SHARE_PAGE))
+			return false;
 	}
+	if (all)
+		drop_zeroes(to, pages);
+	return true;
 }
 
-static bool load(uint64_t to, uint64_t from, uint64_t len)
+static bool load_all(uint64_t to, uint64_t from, uint64_t len, bool all)
 {
-	bool all = has_swap();
 	uint8_t there[CHUNK];
 	uint64_t pages;
 
 	for (uint64_t done = 0; done < len; done += pages * SHARE_PAGE) {
-		pages = (len - done) / SHARE_PAGE;
-		if (pages > CHUNK)
-			pages = CHUNK;
-		if (syscall(SYS_mincore, from + done, pages * SHARE_PAGE, there))
+		pages = min((len - done) / SHARE_PAGE, CHUNK);
+		if (syscall(SYS_mincore, from + done, pages * SHARE_PAGE, there) ||
+		    !load_chunk(to + done, from + done, pages, there, all))
 			return false;
-		load_chunk(to + done, from + done, pages, there, all);
 	}
 	return true;
+}
+
+static bool load(uint64_t to, uint64_t from, uint64_t len)
+{
+	bool all = swap_used();
+
+	if (!load_all(to, from, len, all))
+		return false;
+	return all || !swap_used() || load_all(to, from, len, true);
 }
 
 static uint64_t new_private(uint64_t len)
@@ -229,20 +302,26 @@ bool pages_put(uint64_t from, uint64_t to, uint64_t len)
 	return syscall(SYS_mremap, from, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, to) == (long)to;
 }
 
-bool pages_unshare(const struct map_line *line)
+static bool replace(const struct map_line *line, const struct freeze *frozen)
 {
 	uint64_t copy, len = line->to - line->from;
-	struct freeze frozen;
-	bool ok = false;
 
-	if (!freeze(&frozen, line->from, len))
+	copy = maps_has(line) ? pages_copy(line) : 0;
+	if (copy && still_frozen(frozen) && pages_put(copy, line->from, len))
+		return true;
+	if (copy)
+		syscall(SYS_munmap, copy, len);
+	return false;
+}
+
+bool pages_unshare(const struct map_line *line)
+{
+	struct freeze frozen;
+	bool ok;
+
+	if (!freeze(&frozen, line->from, line->to - line->from))
 		return false;
-	copy = pages_copy(line);
-	if (copy) {
-		ok = pages_put(copy, line->from, len);
-		if (!ok)
-			syscall(SYS_munmap, copy, len);
-	}
+	ok = replace(line, &frozen);
 	thaw(&frozen);
 	return ok;
 }

@@ -9,12 +9,12 @@
  * copy of what other threads change while they fork is of a moment before, which
  * an allocator's own memory would not survive.
  */
-#include <fcntl.h>
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,7 +25,10 @@ enum {
 	MAPPINGS_MAX = 30000,		/* the kernel lets a process have 65530 */
 	NO_AREA = -1,
 	NO_FILE = -1,			/* not told its handle yet, or forgotten */
+	UNSHARE_TRIES = 4,
 };
+/* Of a mapping; unknown: there is no descriptor to read them. */
+enum found { NONE, FOUND, UNKNOWN };
 
 struct area {
 	struct share_file file;		/* ino 0: the entry is free */
@@ -47,17 +50,25 @@ static struct share_state {
 	struct region *regions;
 	int max_areas, max_regions;
 	int shared;			/* areas in use */
+	uint64_t signals;		/* that the lock's holder has blocked before */
 } state;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void share_lock(void)
 {
+	uint64_t all = UINT64_MAX, before = 0;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, sizeof(all));
 	pthread_mutex_lock(&lock);
+	state.signals = before;
 }
 
 void share_unlock(void)
 {
+	uint64_t before = state.signals;
+
 	pthread_mutex_unlock(&lock);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 }
 
 bool share_any(void)
@@ -200,9 +211,9 @@ static bool is_chunk(const struct view *view, uint64_t start, uint64_t end)
 	const uint64_t marks = 7, mapped = 2;
 	uint64_t begin = start - 2 * sizeof(uint64_t), word[2];
 
-	if (start % sizeof(word) || begin < view->block)
+	if (start % sizeof(word) || begin < view->block ||
+	    !pages_read(word, (const void *)(uintptr_t)begin, sizeof(word)))
 		return false;
-	memcpy(word, (const void *)(uintptr_t)begin, sizeof(word));
 	if ((word[1] & marks) != mapped || word[0] > begin - view->block ||
 	    word[1] > view->covered - begin + mapped)
 		return false;
@@ -214,40 +225,6 @@ static bool has_room(const struct view *view, uint64_t start, uint64_t end)
 {
 	return view->block && view->covered >= view->to &&
 	       ((view->from == start && view->to == end) || is_chunk(view, start, end));
-}
-
-/* Does anything of a file begin with the text, up to a character? "VmLck:\t       0 kB" */
-static bool file_says(const char *path, const char *name, const char *value)
-{
-	char text[4096], *at;
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return false;
-	n = syscall(SYS_read, fd, text, sizeof(text) - 1);
-	syscall(SYS_close, fd);
-	text[n > 0 ? n : 0] = '\0';
-	at = strstr(text, name);
-	if (!at)
-		return false;
-	at += strlen(name);
-	at += strspn(at, " \t");
-	return !strncmp(at, value, strlen(value));
-}
-
-/*
- * Files in memory have limits that private memory doesn't have, and locked memory
- * would no longer be.
- */
-static bool system_permits(void)
-{
-	struct rlimit limit;
-
-	return sysconf(_SC_PAGESIZE) == SHARE_PAGE && !syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) &&
-	       limit.rlim_cur == RLIM_INFINITY &&
-	       !file_says("/proc/sys/vm/overcommit_memory", "", "2") &&
-	       file_says("/proc/self/status", "VmLck:", "0 kB");
 }
 
 /* The daemon reaches regions of private memory by the process, which mustn't stop then. */
@@ -262,16 +239,24 @@ static bool is_private_region(uint64_t from, uint64_t to)
 
 /* --- areas --- */
 
+static void add_area(int area, const struct share_file *file, bool stays)
+{
+	state.areas[area] = (struct area){ .file = *file, .stays = stays };
+	__atomic_add_fetch(&state.shared, 1, __ATOMIC_RELEASE);
+}
+
 static int share_new(uint64_t from, uint64_t to)
 {
 	struct share_file file = { 0 };
 	int area = new_area();
+	bool all;
 
-	if (area == NO_AREA || !pages_share(from, to - from, &file))
+	if (area == NO_AREA)
 		return NO_AREA;
-	state.areas[area] = (struct area){ .file = file };
-	__atomic_add_fetch(&state.shared, 1, __ATOMIC_RELEASE);
-	return area;
+	all = pages_share(from, to - from, &file);
+	if (file.ino)
+		add_area(area, &file, !all);
+	return all ? area : NO_AREA;
 }
 
 static void free_area(int area)
@@ -281,28 +266,43 @@ static void free_area(int area)
 }
 
 /* The area's mapping at this address or the next one, wherever the program has moved it. */
-static bool find_mapping(int area, uint64_t from, struct map_line *line)
+static enum found find_mapping(int area, uint64_t from, struct map_line *line)
 {
+	enum found found = NONE;
 	struct maps maps;
-	bool found = false;
 
 	if (!maps_open(&maps))
-		return false;
-	while (!found && maps_next(&maps, line))
-		found = line->from >= from && area_of(line) == area;
+		return UNKNOWN;
+	while (found == NONE && maps_next(&maps, line))
+		if (line->from >= from && area_of(line) == area)
+			found = FOUND;
 	maps_close(&maps);
 	return found;
 }
 
+/* What another thread unmapped or moved meanwhile is looked for again. False: it is still there. */
+static bool unshare_area(int area)
+{
+	enum found found = FOUND;
+	struct map_line line;
+
+	for (int tries = 0; tries < UNSHARE_TRIES && found == FOUND; tries++) {
+		line.to = 0;
+		while ((found = find_mapping(area, line.to, &line)) == FOUND)
+			if (!limits_unshare(line.to - line.from))
+				return false;
+			else if (!pages_unshare(&line))
+				break;
+	}
+	return found == NONE;
+}
+
 static void end_area(int area)
 {
-	struct map_line line = { 0 };
-
-	while (find_mapping(area, line.to, &line))
-		if (!pages_unshare(&line))
-			state.areas[area].stays = true;
-	if (!state.areas[area].stays)
+	if (unshare_area(area))
 		free_area(area);
+	else
+		state.areas[area].stays = true;
 }
 
 /* --- regions --- */
@@ -317,6 +317,14 @@ static uint64_t end_page_of(uint64_t end)
 	return end > UINT64_MAX - SHARE_PAGE ? UINT64_MAX : page_of(end + SHARE_PAGE - 1);
 }
 
+/* What this thread, or the kernel for it, writes to meanwhile. */
+static bool is_own(const struct view *view)
+{
+	uint64_t thread = (uint64_t)pthread_self(), err = (uintptr_t)&errno;
+
+	return (view->from <= thread && thread < view->to) || (view->from <= err && err < view->to);
+}
+
 static int find_area(uint64_t start, uint64_t end, bool on_demand)
 {
 	struct view view = {
@@ -327,8 +335,9 @@ static int find_area(uint64_t start, uint64_t end, bool on_demand)
 		return NO_AREA;
 	if (view.mixed)
 		return view.area;
-	if (view.never || view.mappings > MAPPINGS_MAX || !has_room(&view, start, end) ||
-	    is_private_region(view.from, view.to) || !system_permits())
+	if (view.never || view.mappings > MAPPINGS_MAX || is_own(&view) ||
+	    !has_room(&view, start, end) ||
+	    is_private_region(view.from, view.to) || !limits_share())
 		return NO_AREA;
 	return share_new(view.from, view.to);
 }
@@ -418,7 +427,7 @@ static void forget(int id)
 	state.regions[id].fd = NO_FILE;
 	if (area != NO_AREA) {
 		state.areas[area].stays = true;
-		if (find_mapping(area, 0, &line))
+		if (find_mapping(area, 0, &line) != NONE)
 			return;
 		if (!--state.areas[area].regions)
 			free_area(area);

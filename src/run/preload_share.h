@@ -8,6 +8,7 @@
  *  preload_pages.c	pages go from private to shared and back
  *  preload_freeze.c	nobody writes to them meanwhile
  *  preload_maps.c	/proc/self/maps
+ *  preload_limits.c	what the system permits
  *  preload_fork.c	a child's own copy
  *  preload_madvise.c	memory that the program gives up
  *
@@ -49,17 +50,27 @@ bool maps_open(struct maps *maps);
 /* The next line; false: that was all. */
 bool maps_next(struct maps *maps, struct map_line *line);
 void maps_close(struct maps *maps);
+/* Is that mapping still there, as it was? */
+bool maps_has(const struct map_line *line);
+
+/* --- preload_limits.c --- */
+
+/* May private memory become shared in this process now? */
+bool limits_share(void);
+/* May so much shared memory become private? For a moment it is there twice. */
+bool limits_unshare(uint64_t len);
 
 /* --- preload_freeze.c --- */
 
-/* Pages that no thread writes to: who tries sleeps. Signals are blocked as well. */
+/* Pages that no thread writes to: who tries sleeps. They may still be unmapped. */
 struct freeze {
 	int uffd;			/* -1: there is no other thread */
 	uint64_t start, len;
-	uint64_t signals;		/* that were blocked before */
 };
 /* False: it can't be had without harm, and nothing has changed. */
 bool freeze(struct freeze *frozen, uint64_t start, uint64_t len);
+/* Nothing else has been mapped there meanwhile. */
+bool still_frozen(const struct freeze *frozen);
 void thaw(const struct freeze *frozen);
 
 /* --- preload_pages.c --- */
@@ -69,10 +80,15 @@ struct share_file {
 	dev_t dev;
 	ino_t ino;
 };
-/* Private anonymous pages become a file's; false: they stay what they were. */
+/*
+ * Private anonymous pages become a file's; false: they stay what they were, or,
+ * where file isn't empty, some of them do.
+ */
 bool pages_share(uint64_t start, uint64_t len, struct share_file *file);
-/* A mapping of such a file becomes private; false: it stays what it was. */
+/* A mapping of such a file becomes private; false: it stays what it was, or has gone. */
 bool pages_unshare(const struct map_line *line);
+/* The program's memory, which may not be there. */
+bool pages_read(void *to, const void *from, uint64_t size);
 /* Private memory with the same contents somewhere else, of the same protection; 0: none. */
 uint64_t pages_copy(const struct map_line *line);
 /* Put private memory from somewhere else in the place of what is at `to`. */
@@ -98,6 +114,7 @@ void share_forget(int fd);
 bool share_any(void);
 /* Is the mapping one of those? The lock is held. */
 bool share_is(const struct map_line *line);
+/* Signals are blocked, too: a handler may do what needs the lock, or write to frozen pages. */
 void share_lock(void);
 void share_unlock(void);
 /* A table of zeroes, or twice of what it was, with as many entries more; NULL: no memory. */

@@ -11,8 +11,6 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "run/preload.h"
@@ -58,21 +56,13 @@ static bool is_candidate(int fd)
 	return fd >= 0 && fd < FDS && atomic_load_explicit(&opened[fd], memory_order_relaxed);
 }
 
-/* The program's memory, which may not be there. */
-static bool fetch(void *to, const void *from, size_t size)
-{
-	struct iovec local = { to, size }, remote = { (void *)from, size };
-
-	return syscall(SYS_process_vm_readv, getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
 /* --- what is asked for --- */
 
 static bool take_reg(struct share_call *call, const void *req, size_t size)
 {
 	struct ib_uverbs_reg_mr reg = { 0 };
 
-	if (size < sizeof(reg) || !fetch(&reg, req, sizeof(reg)))
+	if (size < sizeof(reg) || !pages_read(&reg, req, sizeof(reg)))
 		return false;
 	call->kind = REGISTER;
 	call->start = reg.start;
@@ -85,7 +75,7 @@ static bool take_rereg(struct share_call *call, const void *req, size_t size)
 {
 	struct ib_uverbs_rereg_mr rereg = { 0 };
 
-	if (size < sizeof(rereg) || !fetch(&rereg, req, sizeof(rereg)) ||
+	if (size < sizeof(rereg) || !pages_read(&rereg, req, sizeof(rereg)) ||
 	    !(rereg.flags & CHANGE_TRANSLATION))
 		return false;
 	call->kind = REREGISTER;
@@ -100,7 +90,7 @@ static bool take_dereg(struct share_call *call, const void *req, size_t size)
 {
 	struct ib_uverbs_dereg_mr dereg = { 0 };
 
-	if (size < sizeof(dereg) || !fetch(&dereg, req, sizeof(dereg)))
+	if (size < sizeof(dereg) || !pages_read(&dereg, req, sizeof(dereg)))
 		return false;
 	call->kind = DEREGISTER;
 	call->handle = dereg.mr_handle;
@@ -185,7 +175,7 @@ static bool take_request(struct share_call *call, struct request *req)
 	bool invoked = object == UVERBS_OBJECT_DEVICE && method == UVERBS_METHOD_INVOKE_WRITE;
 
 	if ((object != UVERBS_OBJECT_MR && !invoked) || req->hdr.num_attrs > ATTRS_MAX ||
-	    !fetch(req->attrs, req->arg->attrs, req->hdr.num_attrs * sizeof(req->attrs[0])))
+	    !pages_read(req->attrs, req->arg->attrs, req->hdr.num_attrs * sizeof(req->attrs[0])))
 		return false;
 	if (invoked)
 		return take_invoked(call, req);
@@ -237,7 +227,7 @@ static void begin_ioctl(struct share_call *call, int fd, void *arg)
 {
 	struct request req = { .arg = arg };
 
-	if (!fetch(&req.hdr, arg, sizeof(req.hdr)))
+	if (!pages_read(&req.hdr, arg, sizeof(req.hdr)))
 		return;
 	start_call(call, fd);
 	if (preload_is_uverbs(fd) && take_request(call, &req))
