@@ -227,10 +227,11 @@ void fuse_front_stop(struct fuse_front *front)
 {
 	mountwatch_stop(&front->mountwatch, front->ibfs->loop);
 	ev_io_stop(front->ibfs->loop, &front->io);
-	ev_idle_stop(front->ibfs->loop, &front->idle);
 	front_reqs_cancel(front);
 	front_files_free(front);
 	front_reqs_free(front);
+	/* A file that goes may have had others told of it. */
+	ev_idle_stop(front->ibfs->loop, &front->idle);
 	passthrough_free(&front->passthrough);
 	if (front->unmounted)
 		abandon(fuse_session_fd(front->se));
