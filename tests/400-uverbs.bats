@@ -20,6 +20,11 @@ teardown_file() { stop_ibfs; }
 	ctest uverbs_more "$MNT"
 }
 
+@test "uverbs: each command, short, long, with bad pointers and handles" {
+	need_root
+	ctest uverbs_each "$MNT"
+}
+
 @test "uverbs: RDMA_VERBS_IOCTL without libibverbs" {
 	need_root
 	ctest uverbs_ioctl "$MNT"

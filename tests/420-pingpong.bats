@@ -16,8 +16,8 @@ each_mtu()	# COMMAND...
 }
 
 @test "ibv_rc_pingpong over every path MTU, what arrives compared" { each_mtu ibv_rc_pingpong -c; }
-@test "ibv_uc_pingpong over every path MTU" { each_mtu ibv_uc_pingpong; }
-@test "ibv_srq_pingpong over every path MTU" { each_mtu ibv_srq_pingpong; }
+@test "ibv_uc_pingpong over every path MTU, what arrives compared" { each_mtu ibv_uc_pingpong -c; }
+@test "ibv_srq_pingpong over every path MTU, what arrives compared" { each_mtu ibv_srq_pingpong -c; }
 
 @test "ibv_rc_pingpong of sizes from 1 byte to 64 MiB, what arrives compared" {
 	local size
@@ -26,8 +26,25 @@ each_mtu()	# COMMAND...
 	done
 }
 
-@test "ibv_rc_pingpong of nothing at all" { pair ibv_rc_pingpong -s 0 -n 20; }
-@test "ibv_ud_pingpong of a path MTU" { pair ibv_ud_pingpong -s 2048 -n 20; }
+@test "ibv_uc_pingpong and ibv_srq_pingpong of sizes up to 64 MiB, what arrives compared" {
+	local size
+	for size in 1 4097 67108864; do
+		pair ibv_uc_pingpong -c -s $size -n 3
+		pair ibv_srq_pingpong -c -s $size -n 3
+	done
+}
+
+@test "ibv_rc_pingpong and ibv_uc_pingpong of nothing at all" {
+	pair ibv_rc_pingpong -s 0 -n 20
+	pair ibv_uc_pingpong -s 0 -n 20
+}
+
+@test "ibv_ud_pingpong of sizes up to the greatest MTU, what arrives compared" {
+	local size
+	for size in 0 1 2048 4096; do
+		pair ibv_ud_pingpong -c -s $size -n 20
+	done
+}
 
 @test "the ping-pongs find each other by GID" {
 	pair ibv_rc_pingpong -g 0 -c -n 20

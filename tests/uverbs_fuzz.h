@@ -112,11 +112,13 @@ static const struct command commands[] = {
 	  { F(req_notify_cq, cq_handle, K_HANDLE, T_CQ), F(req_notify_cq, solicited_only, K_SMALL, 2) } },
 	{ CMD(DESTROY_CQ, destroy_cq), SIZE(destroy_cq_resp), 0, NONE, true,
 	  { F(destroy_cq, response, K_RESPONSE, 0), F(destroy_cq, cq_handle, K_HANDLE, T_CQ) } },
-	{ CMD(CREATE_SRQ, create_srq), SIZE(create_srq_resp), sizeof(struct mminfo), T_SRQ, false,
+	{ CMD(CREATE_SRQ, create_srq), SIZE(create_srq_resp), sizeof(struct rxe_create_srq_resp), T_SRQ,
+	  false,
 	  { F(create_srq, response, K_RESPONSE, 0), F(create_srq, pd_handle, K_HANDLE, T_PD),
 	    F(create_srq, max_wr, K_SMALL, 40), F(create_srq, max_sge, K_SMALL, 5),
 	    F(create_srq, srq_limit, K_SMALL, 3) } },
-	{ CMD(CREATE_XSRQ, create_xsrq), SIZE(create_srq_resp), sizeof(struct mminfo), T_SRQ, false,
+	{ CMD(CREATE_XSRQ, create_xsrq), SIZE(create_srq_resp), sizeof(struct rxe_create_srq_resp), T_SRQ,
+	  false,
 	  { F(create_xsrq, response, K_RESPONSE, 0), F(create_xsrq, srq_type, K_SMALL, 3),
 	    F(create_xsrq, pd_handle, K_HANDLE, T_PD), F(create_xsrq, max_wr, K_SMALL, 40),
 	    F(create_xsrq, max_sge, K_SMALL, 5), F(create_xsrq, xrcd_handle, K_HANDLE, T_XRCD),
@@ -176,7 +178,8 @@ static const struct command commands[] = {
 	  { F(attach_mcast, gid[0], K_SMALL, 256), F(attach_mcast, qp_handle, K_HANDLE, T_QP),
 	    F(attach_mcast, mlid, K_SMALL, 0x10000) } },
 	{ CMD(DETACH_MCAST, detach_mcast), 0, 0, NONE, false,
-	  { F(detach_mcast, gid[0], K_SMALL, 256), F(detach_mcast, qp_handle, K_HANDLE, T_QP) } },
+	  { F(detach_mcast, gid[0], K_SMALL, 256), F(detach_mcast, qp_handle, K_HANDLE, T_QP),
+	    F(detach_mcast, mlid, K_SMALL, 0x10000) } },
 };
 
 /* A method's attributes. What an ioctl makes is attribute `made`'s. */
@@ -190,7 +193,7 @@ struct method {
 #define METHOD(object, id) UVERBS_OBJECT_##object, UVERBS_METHOD_##id
 #define UHW { UVERBS_ATTR_UHW_OUT, 0, K_OUT, 40 }
 
-static const struct method methods[] = {
+static const struct method __attribute__((unused)) methods[] = {
 	{ METHOD(DEVICE, GET_CONTEXT), NONE, false,
 	  { { UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, 0, K_OUT, 4 },
 	    { UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, 0, K_OUT, 8 } } },

@@ -511,6 +511,9 @@ static uint32_t make_ah(const struct qp *q, const uint8_t *gid, uint16_t dlid)
 	};
 
 	memcpy(req.attr.grh.dgid, gid, 16);
+	req.attr.grh.sgid_index = 5;				/* an empty entry */
+	CHECK(CALL(q->fd, CREATE_AH, req, resp) == -EINVAL);
+	req.attr.grh.sgid_index = 0;
 	CHECK(CALL(q->fd, CREATE_AH, req, resp) == 0 && resp.drv.ah_num);
 	return resp.core.ah_handle;
 }

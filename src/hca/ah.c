@@ -17,7 +17,8 @@ int ah_check(const struct verbs *verbs, const struct ibv_ah_attr *attr)
 		return -EINVAL;
 	if (attr->dlid >= LID_MCAST_FIRST && attr->dlid != LID_PERMISSIVE && !attr->is_global)
 		return -EINVAL;
-	if (attr->is_global && (attr->grh.sgid_index >= port->node->num_guids ||
+	/* Nobody has a GID of no GUID; beyond the table there is none either. */
+	if (attr->is_global && (!port_gid_guid(port, attr->grh.sgid_index) ||
 				attr->grh.flow_label >> 20))
 		return -EINVAL;
 	return 0;

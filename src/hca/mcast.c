@@ -51,10 +51,15 @@ static struct mcast_group *group_make(struct verbs *verbs, const union ibv_gid *
 	return group;
 }
 
-/* The port that the QP listens on; membership of a static subnet follows it. */
+/*
+ * The port that the QP listens on; membership of a static subnet follows it. One
+ * that was told none yet has the only one of its device, or none.
+ */
 static struct port *member_port(const struct ibfs_qp *qp)
 {
-	return verbs_port(qp->verbs, qp->attr.port_num);
+	unsigned int num = qp->attr.port_num;
+
+	return verbs_port(qp->verbs, num || qp->verbs->hca->dev.num_ports > 1 ? num : 1);
 }
 
 int mcast_attach(struct ibfs_qp *qp, const union ibv_gid *gid, uint16_t lid)
@@ -66,8 +71,6 @@ int mcast_attach(struct ibfs_qp *qp, const union ibv_gid *gid, uint16_t lid)
 
 	(void)lid;		/* delivery goes by GID: two groups may share a LID */
 	if (qp->type != IBV_QPT_UD || gid->raw[0] != 0xff || !member_port(qp))
-		return -EINVAL;
-	if (qp->state == IBV_QPS_RESET)
 		return -EINVAL;
 	if (verbs->num_attached >= (unsigned int)verbs_limits.max_total_mcast_qp_attach)
 		return -ENOMEM;
