@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <ibfs/uverbs_rings.h>
 
@@ -200,6 +201,41 @@ static void test_rings_sent(void)
 	close(fd);
 }
 
+/* A process of another user that has the descriptor: a set-user-ID program, say. */
+static void as_other(int fd, int cm, uid_t uid, gid_t gid)
+{
+	struct { uint32_t cmd; uint16_t in, out; } cm_hdr = { .cmd = 9999 };
+	struct ib_uverbs_alloc_pd_resp resp = { .pd_handle = 12345 };
+	struct ib_uverbs_alloc_pd req;
+	pid_t pid = fork();
+	int status = -1;
+
+	if (!pid) {
+		bool allowed = getuid() == uid && getgid() == gid;
+
+		CHECK(!setresgid(gid, gid, gid) && !setresuid(uid, uid, uid));
+		CHECK(CALL(fd, ALLOC_PD, req, resp) == (allowed ? 0 : -EACCES));
+		CHECK(allowed || !resp.pd_handle);
+		CHECK(write(cm, &cm_hdr, sizeof(cm_hdr)) < 0 && errno == (allowed ? EINVAL : EACCES));
+		_exit(failed);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+}
+
+static void test_users(void)
+{
+	int fd = open_context("rxe0/uverbs"), cm = open_file("dev/infiniband/rdma_cm");
+	struct ib_uverbs_alloc_pd_resp resp;
+	struct ib_uverbs_alloc_pd req;
+
+	as_other(fd, cm, 65534, 65534);
+	as_other(fd, cm, getuid(), 65534);
+	as_other(fd, cm, getuid(), getgid());
+	CHECK(CALL(fd, ALLOC_PD, req, resp) == 0);
+	close(cm);
+	close(fd);
+}
+
 static void test_regions(void)
 {
 	uint8_t *rw = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -283,6 +319,7 @@ int main(int argc, char **argv)
 	test_handles();
 	test_domains();
 	test_rings_sent();
+	test_users();
 	test_regions();
 	test_data();
 	test_events();

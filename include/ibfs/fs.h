@@ -46,6 +46,14 @@ struct fs_cred {
 	unsigned int num_groups;
 };
 
+struct file;
+/*
+ * 0, or -EACCES: a command's pointers are in the memory of who writes it, so that a
+ * program of other rights, which another one has it write (set-user-ID, with the file
+ * for its stderr), must not be taken for the opener. Kernel: ib_safe_file_access().
+ */
+int fs_same_user(const struct file *file, const struct fs_req *req);
+
 /*
  * A request. The front end embeds it and fills the upper part. An operation
  * returns its result (0, bytes, or -errno) or FS_PENDING, after which whoever

@@ -186,6 +186,16 @@ int fs_access(struct ibfs *ibfs, struct path path, const struct fs_cred *cred, i
 	return (mask & ~bits & 7) ? -EACCES : 0;
 }
 
+int fs_same_user(const struct file *file, const struct fs_req *req)
+{
+	const struct fs_cred *opener = &file->opener, *writer = &req->cred;
+
+	if (opener->uid == writer->uid && opener->gid == writer->gid)
+		return 0;
+	return ibfs_fail(req->ibfs, EACCES, "user %u, group %u opened the file, not %u, %u",
+			 opener->uid, opener->gid, writer->uid, writer->gid);
+}
+
 /* May cred make these changes? As the kernel's setattr_prepare(). */
 static int setattr_check(const struct stat *old, const struct fs_cred *cred, const struct stat *st,
 			 unsigned int mask)

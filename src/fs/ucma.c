@@ -71,7 +71,11 @@ static ssize_t ucma_write(struct file *file, struct fs_req *req, const void *buf
 {
 	struct rdma_ucm_cmd_hdr hdr;
 
+	int err = fs_same_user(file, req);
+
 	(void)off;
+	if (err)
+		return err;
 	if (size < sizeof(hdr) || size > COMMAND_MAX)
 		return -EINVAL;
 	memcpy(&hdr, buf, sizeof(hdr));

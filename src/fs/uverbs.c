@@ -91,6 +91,9 @@ static ssize_t uverbs_write(struct file *file, struct fs_req *req, const void *b
 	(void)off;
 	if (!uf->dev)
 		return -EIO;
+	err = fs_same_user(file, req);
+	if (err)
+		return err;
 	if (size < sizeof(hdr) || size > COMMAND_MAX)
 		return -EINVAL;
 	memcpy(&hdr, buf, sizeof(hdr));
