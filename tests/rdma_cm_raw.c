@@ -209,6 +209,27 @@ static void test_bad_waiter(void)
 	close(fd);
 }
 
+/* An id brings its events to who waits at the file that it goes to. */
+static void test_migrated(void)
+{
+	struct rdma_ucm_migrate_resp resp;
+	struct rdma_ucm_migrate_id req = { .response = (uintptr_t)&resp };
+	struct rdma_ucm_event_resp told;
+	struct pollfd from = { .fd = open_cm(0), .events = POLLIN };
+	int to = open_cm(0);
+	pid_t waiter;
+
+	req.fd = (uint32_t)from.fd;
+	CHECK(!create(from.fd, RDMA_PS_TCP, &req.id) && !resolve_loopback(from.fd, req.id));
+	CHECK(poll(&from, 1, 10000) == 1);
+	waiter = wait_for_event(to, &told);
+	CHECK(!command(to, RDMA_USER_CM_CMD_MIGRATE_ID, &req, sizeof(req), sizeof(resp)));
+	CHECK(end_of(waiter) == 0 && !resp.events_reported);
+	CHECK(poll(&from, 1, 0) == 0);
+	close(to);
+	close(from.fd);
+}
+
 /* --- datagram services --- */
 
 static int resolve_route(int fd, uint32_t id)
@@ -647,6 +668,7 @@ int main(int argc, char **argv)
 	test_poll();
 	test_bad_pointers();
 	test_bad_waiter();
+	test_migrated();
 	test_datagrams();
 	for (enum stage stage = LISTENS; stage <= KNOWS_IT; stage++)
 		test_killed_server(stage);

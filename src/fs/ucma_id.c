@@ -285,8 +285,7 @@ int ucma_migrate(struct ucma_cmd *cmd)
 			event->made->uf = cmd->uf;
 	}
 	id->uf = cmd->uf;
-	if (cmd->uf->events)
-		fs_wake(cmd->uf->file);
+	ucma_events_serve(cmd->uf);
 	return 0;
 }
 
