@@ -31,6 +31,7 @@ struct front_req {
 	/* Answers the kernel, then front_req_put()s it. */
 	void (*answer)(struct front_req *req, ssize_t result, const void *data, size_t len);
 	bool waits;
+	bool asked;			/* by front_reqs_cancel() */
 	/* of a lookup or a readdir in a directory that asks others */
 	struct path dir;
 	char *name;			/* NULL: a readdir's */

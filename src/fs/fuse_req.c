@@ -24,7 +24,7 @@ static struct front_req *req_get(struct fuse_front *front, fuse_req_t fuse)
 		req->req.ibfs = front->ibfs;
 	}
 	req->fuse = fuse;
-	req->waits = false;
+	req->waits = req->asked = false;
 	req->req.began = 0;
 	req->req.cred.uid = ctx->uid;
 	req->req.cred.gid = ctx->gid;
@@ -93,12 +93,23 @@ struct front_req *front_req_start(fuse_req_t fuse, struct front_file *file,
 	return req;
 }
 
+/* One more that wasn't asked yet: cancelling one may end others. */
+static bool cancel_one(struct fuse_front *front)
+{
+	struct front_req *req;
+
+	DL_SEARCH_SCALAR(front->waiting, req, asked, false);
+	if (!req)
+		return false;
+	req->asked = true;
+	fs_cancel(&req->req);
+	return true;
+}
+
 void front_reqs_cancel(struct fuse_front *front)
 {
-	struct front_req *req, *next;
-
-	DL_FOREACH_SAFE(front->waiting, req, next)
-		fs_cancel(&req->req);
+	while (cancel_one(front))
+		;
 }
 
 void front_reqs_free(struct fuse_front *front)
