@@ -45,13 +45,15 @@ int uv_request_ex(const struct uv_cmd *cmd, void *req, size_t size)
 void uv_respond(struct uv_cmd *cmd, const void *resp, size_t size)
 {
 	cmd->out_used = size < cmd->out_len ? size : cmd->out_len;
-	memcpy(cmd->out, resp, cmd->out_used);
+	if (cmd->out_used)
+		memcpy(cmd->out, resp, cmd->out_used);
 }
 
 void uv_respond_driver(struct uv_cmd *cmd, const void *resp, size_t size)
 {
 	cmd->drv_out_used = size < cmd->drv_out_len ? size : cmd->drv_out_len;
-	memcpy(cmd->drv_out, resp, cmd->drv_out_used);
+	if (cmd->drv_out_used)
+		memcpy(cmd->drv_out, resp, cmd->drv_out_used);
 }
 
 void uv_mminfo(const struct ibfs_ring *ring, struct mminfo *info)
