@@ -29,7 +29,7 @@ no_group() { ! has_group; }
 	[ "$(cat "$net/ib0/address")" = "$(cat "$(ipoib 1)/address")" ]
 	[ "$(cat "$net/ib0/mtu")" = "$(cat "$(ipoib 1)/mtu")" ]
 	[ ! -e "$MNT/sys/class/infiniband/rxe1/device/net" ]
-	! ls "$MNT/sys/class/infiniband/rxe1/device" | grep -qx net
+	[ -z "$(find "$MNT/sys/class/infiniband/rxe1/device/" -maxdepth 1 -name net)" ]
 	[ ! -e "$net/ib7" ]
 	mkdir "$(ipoib 1 late)"
 	[ "$(ls "$net")" = ib0 ]
