@@ -123,6 +123,18 @@ measure()
 	done
 }
 
+# By a daemon that gets no real-time priority.
+measure_usual()
+{
+	stop_daemon
+	echo 'realtime = false;' >"$work/ibfs.conf"
+	start_ibfs
+	for _ in $(seq "$rounds"); do
+		latency usual_send private ib_send_lat
+		latency usual_write private ib_write_lat
+	done
+}
+
 report()
 {
 	local memory bound size
@@ -133,6 +145,8 @@ report()
 	ratio "ib_write_lat 8 B / qperf tcp_lat, ns" "${best[write]}" "${best[tcp]}" max $bound
 	ratio "ib_send_lat -e 8 B / qperf tcp_lat, ns" "${best[events]}" "${best[tcp]}" max 1.5
 	ratio "ib_send_lat 8 B / UCX over TCP, ns" "${best[send]}" "${best[ucx_tcp]}" max $bound
+	ratio "ib_send_lat 8 B / qperf tcp_lat, usual priority" "${best[usual_send]}" "${best[tcp]}" max 1
+	ratio "ib_write_lat 8 B / qperf tcp_lat, usual priority" "${best[usual_write]}" "${best[tcp]}" max 1
 	for memory in shared private; do
 		bound=0.7
 		[ $memory = shared ] || bound=0.45
@@ -155,6 +169,7 @@ for _ in $(seq "$rounds"); do
 	references
 	measure
 done
+measure_usual
 heading "" peer
 report
 stop_daemon
