@@ -89,6 +89,7 @@ has_threads() { [ "$(thread_count "$1")" = "$2" ]; }	# PID NUMBER
 fds_are() { [ "$(fd_count "$IBFS_PID")" = "$1" ]; }
 
 # start_ibfs [CONF [OPTIONS...]]: CONF is a file's name; "" or nothing: defaults.
+# IBFS_BY, an array: what runs the daemon, by exec.
 start_ibfs()
 {
 	local conf=${1:-}
@@ -104,7 +105,7 @@ start_ibfs()
 	ASAN_OPTIONS=log_path=$IBFS_DIR/asan:detect_leaks=1 \
 	UBSAN_OPTIONS=log_path=$IBFS_DIR/asan:print_stacktrace=1 \
 	TSAN_OPTIONS=log_path=$IBFS_DIR/asan:history_size=4 \
-		"$BUILD/ibfs" -f ${conf:+-c "$conf"} "$@" "$MNT" \
+		"${IBFS_BY[@]}" "$BUILD/ibfs" -f ${conf:+-c "$conf"} "$@" "$MNT" \
 		</dev/null >"$IBFS_DIR/log" 2>&1 3>&- &
 	export IBFS_PID=$!
 	wait_for -t 60 ibfs_ready || { show_logs; return 1; }
