@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
@@ -18,9 +20,12 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <ibfs/uverbs_rings.h>
 
 #include "check.h"
 
@@ -135,11 +140,80 @@ static void test(const char *mnt, int by_ioctl)
 	close(fd);
 }
 
+/* --- a socket whose lock is held by a send from such a page --- */
+
+static int tcp_socket(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(addr);
+
+	CHECK(!bind(listener, (struct sockaddr *)&addr, len) && !listen(listener, 1));
+	CHECK(!getsockname(listener, (struct sockaddr *)&addr, &len));
+	CHECK(!connect(fd, (struct sockaddr *)&addr, len));
+	return fd;
+}
+
+struct sender {
+	int sock;
+	const void *page;
+};
+
+static void *send_page(void *arg)
+{
+	const struct sender *sender = arg;
+
+	send(sender->sock, sender->page, 100, 0);
+	return NULL;
+}
+
+/* The daemon is asked to send its rings there; the answer is told. */
+static void send_rings(const char *mnt, int told)
+{
+	struct { struct ib_uverbs_cmd_hdr hdr; struct ibfs_uverbs_rings req; } cmd = {
+		.hdr = { IBFS_UVERBS_RINGS, sizeof(cmd) / 4, 0 },
+	};
+	int uffd, fd = open_uverbs(mnt), err;
+	struct sender sender = { .sock = tcp_socket() };
+	struct uffd_msg msg;
+	pthread_t thread;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sender.page = map_pages(&uffd) + 4096;
+	CHECK(!pthread_create(&thread, NULL, send_page, &sender));
+	CHECK(read(uffd, &msg, sizeof(msg)) == sizeof(msg));
+	cmd.req.sock = sender.sock;
+	err = write(fd, &cmd, sizeof(cmd)) < 0 ? errno : 0;
+	CHECK(write(told, &err, sizeof(err)) == sizeof(err));
+	pause();
+}
+
+static void test_socket(const char *mnt)
+{
+	int told[2], status, err = 0;
+	uint32_t handle;
+	pid_t pid;
+	int fd;
+
+	CHECK(!pipe(told));
+	pid = fork();
+	if (!pid)
+		send_rings(mnt, told[1]);
+	CHECK(read(told[0], &err, sizeof(err)) == sizeof(err) && err == EINVAL);
+	fd = open_uverbs(mnt);
+	CHECK(alloc_pd(fd, &handle) > 0);
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, &status, 0) == pid);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
 		return 2;
 	test(argv[1], 0);
 	test(argv[1], 1);
+	test_socket(argv[1]);
 	return failed;
 }

@@ -173,7 +173,7 @@ static uint64_t any_value(const struct user *user, const struct field *field)
 
 static const int errors[] = {
 	EINVAL, ENOSPC, EFAULT, EOPNOTSUPP, EBADF, EBUSY, ENOMEM, ENOENT, EPERM, EAGAIN, EPROTONOSUPPORT,
-	ENODATA, E2BIG, ENOTTY,
+	ENODATA, E2BIG, ENOTTY, ENOTSOCK,
 };
 
 static void check_error(const char *what, unsigned int number)

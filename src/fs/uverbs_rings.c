@@ -13,6 +13,20 @@
 
 #include "fs/uverbs.h"
 
+/*
+ * Other kinds are locked while their owner sends: who did that from a page that
+ * never comes would stop whoever sends there, too.
+ */
+static int check_socket(int fd)
+{
+	socklen_t len = sizeof(int);
+	int domain;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len))
+		return -errno;
+	return domain == AF_UNIX ? 0 : -EINVAL;
+}
+
 /* Helper: the socket becomes ours. */
 void uv_prep_rings(struct uv_cmd *cmd)
 {
@@ -30,6 +44,8 @@ void uv_prep_rings(struct uv_cmd *cmd)
 		cmd->err = -errno;
 	if (pidfd >= 0)
 		close(pidfd);
+	if (!cmd->err)
+		cmd->err = check_socket(cmd->range.fd);
 }
 
 int uv_rings(struct uv_cmd *cmd)
