@@ -29,8 +29,9 @@
 #define TASK_ROUNDS	16
 #define LINGER		1.		/* seconds without a bell */
 
-/* An id in the ring: a slot's number and generation, or this. */
+/* An id in the ring: a slot's number and generation, or these. */
 #define ID_CALLED	1U
+#define ID_AGAIN	3U
 #define SLOT_BITS	8
 
 _Static_assert(BELL_MAX < 64, "a set is a word; slot 0 is not used");
@@ -40,6 +41,8 @@ struct slot {
 	uint32_t generation;
 	unsigned int empty;		/* rings in a row without work */
 	ev_tstamp used;			/* when it last had some */
+	atomic_uint rung_by;		/* the thread that heard it last */
+	unsigned int again_by;		/* the one in whose set `again` it is, if in any */
 };
 
 struct bell_thread {
@@ -50,6 +53,8 @@ struct bell_thread {
 	struct futex_ring ring;
 	atomic_uint called;		/* 1: the slots have changed, or it ends */
 	uint32_t waits[BELL_MAX + 1];	/* generation that it waits for; 0: none */
+	_Atomic uint64_t again;		/* slots to look at again though nobody rings */
+	bool delayed;			/* it does so soon */
 	struct priority priority;
 };
 
@@ -70,13 +75,41 @@ struct bells {
 
 static void silence(struct bells *bells, struct slot *slot);
 
-static void serve_slot(struct bells *bells, struct slot *slot)
+static void call(struct bell_thread *thread)
+{
+	atomic_store(&thread->called, 1);
+	syscall(SYS_futex, &thread->called, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* By the thread of the client's processor, which needn't be the one that serves it. */
+static void look_again(struct bells *bells, struct slot *slot, bool again,
+		       const struct bell_thread *self)
+{
+	uint64_t bit = 1ULL << (slot - bells->slots);
+	struct bell_thread *by = &bells->threads[atomic_load(&slot->rung_by)];
+	struct bell_thread *before = &bells->threads[slot->again_by];
+
+	if (atomic_load(&before->again) & bit && (!again || before != by))
+		atomic_fetch_and(&before->again, ~bit);
+	if (!again || atomic_load(&by->again) & bit)
+		return;
+	slot->again_by = by->word;
+	atomic_fetch_or(&by->again, bit);
+	if (by != self)
+		call(by);
+}
+
+static void serve_slot(struct bells *bells, struct slot *slot, const struct bell_thread *self)
 {
 	struct bell *bell = slot->bell;
+	bool found;
 
 	if (!bell)
 		return;
-	if (bell->rung(bell)) {
+	bell->again = false;
+	found = bell->rung(bell);
+	look_again(bells, slot, slot->bell == bell && bell->again, self);
+	if (found) {
 		slot->empty = 0;
 		slot->used = ev_now(bells->ibfs->loop);
 	} else if (slot->bell == bell && ++slot->empty > EMPTY_MAX) {
@@ -85,7 +118,7 @@ static void serve_slot(struct bells *bells, struct slot *slot)
 }
 
 /* The loop's lock is held. */
-static void serve_all(struct bells *bells)
+static void serve_all(struct bells *bells, const struct bell_thread *self)
 {
 	struct ibfs *ibfs = bells->ibfs;
 	uint64_t rung = atomic_exchange(&bells->rung, 0);
@@ -93,17 +126,20 @@ static void serve_all(struct bells *bells)
 	if (ibfs->priority)
 		priority_urge(ibfs->priority);
 	for (; rung; rung &= rung - 1)
-		serve_slot(bells, &bells->slots[__builtin_ctzll(rung)]);
+		serve_slot(bells, &bells->slots[__builtin_ctzll(rung)], self);
 	for (int i = 0; i < TASK_ROUNDS; i++)
 		if (!taskq_run(ibfs->tasks))
 			break;
 }
 
-/* Who leaves something to another, which has the lock, did so before that one looks. */
-static void serve(struct bells *bells)
+/*
+ * Who leaves something to another, which has the lock, did so before that one
+ * looks. self: NULL for the loop's thread.
+ */
+static void serve(struct bells *bells, const struct bell_thread *self)
 {
 	while (atomic_load(&bells->rung) && loop_try(bells->ibfs->lock)) {
-		serve_all(bells);
+		serve_all(bells, self);
 		loop_release(bells->ibfs->lock);
 	}
 }
@@ -111,7 +147,7 @@ static void serve(struct bells *bells)
 void bells_catch_up(struct ibfs *ibfs)
 {
 	if (ibfs->bells)
-		serve(ibfs->bells);
+		serve(ibfs->bells, NULL);
 }
 
 /* --- the threads --- */
@@ -158,7 +194,7 @@ static void on_ring(struct bell_thread *self, uint64_t id)
 	struct bells *bells = self->bells;
 	unsigned int number = (id & ((1U << SLOT_BITS) - 1)) >> 1;
 	uint32_t generation = (uint32_t)(id >> SLOT_BITS);
-	const struct slot *slot = &bells->slots[number];
+	struct slot *slot = &bells->slots[number];
 
 	if (self->waits[number] != generation)
 		return;
@@ -166,9 +202,22 @@ static void on_ring(struct bell_thread *self, uint64_t id)
 	pthread_mutex_lock(&bells->lock);
 	if (slot->bell && slot->generation == generation) {
 		wait_for(self, number);
+		atomic_store(&slot->rung_by, self->word);
 		atomic_fetch_or(&bells->rung, 1ULL << number);
 	}
 	pthread_mutex_unlock(&bells->lock);
+}
+
+static void on_end(struct bell_thread *self, uint64_t id)
+{
+	if (id == ID_CALLED) {
+		look_at_slots(self);
+	} else if (id == ID_AGAIN) {
+		self->delayed = false;
+		atomic_fetch_or(&self->bells->rung, atomic_load(&self->again));
+	} else {
+		on_ring(self, id);
+	}
 }
 
 static void *thread_main(void *arg)
@@ -186,22 +235,17 @@ static void *thread_main(void *arg)
 		priority_check(&self->priority);
 		futex_ring_sleep(&self->ring);
 		while ((id = futex_ring_next(&self->ring)))
-			if (id == ID_CALLED)
-				look_at_slots(self);
-			else
-				on_ring(self, id);
-		serve(bells);
+			on_end(self, id);
+		serve(bells, self);
+		if (!self->delayed && atomic_load(&self->again)) {
+			self->delayed = true;
+			futex_ring_delay(&self->ring, ID_AGAIN, BELL_AGAIN_NS);
+		}
 	}
 	return NULL;
 }
 
 /* --- their life --- */
-
-static void call(struct bell_thread *thread)
-{
-	atomic_store(&thread->called, 1);
-	syscall(SYS_futex, &thread->called, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
 
 static void call_all(struct bells *bells)
 {
@@ -334,6 +378,7 @@ static void set_slot(struct bells *bells, struct slot *slot, struct bell *bell)
 			atomic_store(&slot->bell->words->word[i], BELL_NONE);
 	}
 	bells->added += !!bell - !!slot->bell;
+	look_again(bells, slot, false, NULL);
 	slot->bell = bell;
 	if (!++slot->generation)
 		slot->generation = 1;

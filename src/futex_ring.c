@@ -143,6 +143,17 @@ void futex_ring_cancel(struct futex_ring *ring, uint64_t id)
 	entry->addr = id;
 }
 
+void futex_ring_delay(struct futex_ring *ring, uint64_t id, unsigned int ns)
+{
+	struct io_uring_sqe *entry = next_entry(ring);
+
+	ring->delay = (struct __kernel_timespec){ .tv_nsec = ns };
+	entry->opcode = IORING_OP_TIMEOUT;
+	entry->addr = (uintptr_t)&ring->delay;
+	entry->len = 1;
+	entry->user_data = id;
+}
+
 void futex_ring_sleep(struct futex_ring *ring)
 {
 	enter(ring, true);

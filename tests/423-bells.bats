@@ -50,6 +50,17 @@ rings() { file_has "$IBFS_DIR/$1.log" rings || is_gone "$(spawned "$1")"; }
 	run -0 ib timeout 60 taskset 0x1 "$BUILD/tests/uverbs_bells" ring
 }
 
+@test "uverbs: requests one after another, with a bell for some of them, all arrive" {
+	need_tool taskset
+	daemon
+	bells streaks
+	stop_ibfs
+	# Nobody polls on one processor.
+	run -0 taskset -p 0x1 "$BASHPID"
+	daemon
+	bells streaks
+}
+
 @test "uverbs: without bells all is rung by commands" {
 	daemon 'bells = false;'
 	bells unheard

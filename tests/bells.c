@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <ev.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ struct client {
 	unsigned int timers;
 	struct task task;		/* queued by each ring, runs */
 	unsigned int tasks;
+	unsigned int agains;		/* looks that it still wants, unasked */
 };
 
 static void die(const char *what)
@@ -55,7 +57,11 @@ static bool rung(struct bell *bell)
 	struct client *client = (struct client *)bell;
 	unsigned int posted = client->page->posted;
 
+	if (bell->slot && !loop_lent(client->ibfs->lock))
+		die("the lock isn't the thread's");
 	client->rings++;
+	client->bell.again = client->agains > 0;
+	client->agains -= client->bell.again;
 	if (posted == client->seen)
 		return false;
 	client->seen = posted;
@@ -248,6 +254,30 @@ static void ring_once(struct page *page)
 	bell_ring(&page->words);
 }
 
+/* One ring, and it is looked at over and over as long as that is wanted. */
+static void test_again(struct ibfs *ibfs)
+{
+	struct client client;
+
+	client_init(&client, ibfs);
+	client.agains = 100;
+	if (bell_add(ibfs, &client.bell))
+		die("bell_add failed");
+	run_until_ended(ibfs, begin(&client, ring_once));
+	for (time_t end = time(NULL) + PATIENCE; client.rings < 101 && time(NULL) < end;)
+		run_for(ibfs, 0.001);
+	run_for(ibfs, 0.01);
+	if (client.rings != 101)
+		die("not as many looks as were wanted");
+	client.agains = UINT_MAX;
+	run_until_ended(ibfs, begin(&client, ring_once));
+	bell_remove(ibfs, &client.bell);
+	client.rings = 0;
+	run_for(ibfs, 0.01);
+	if (client.rings)
+		die("a bell that was removed is looked at again");
+}
+
 /* A timer that a ring starts is due long before the loop would wake. */
 static void test_timer(struct ibfs *ibfs)
 {
@@ -352,6 +382,7 @@ int main(void)
 	bell_remove(&ibfs, &client.bell);
 	test_everywhere(&ibfs);
 	test_timer(&ibfs);
+	test_again(&ibfs);
 	test_hostile(&ibfs);
 	test_killed(&ibfs);
 	test_many(&ibfs);

@@ -10,7 +10,7 @@
 
 #include "uverbs_end.h"
 
-enum { SENDS = 3000, SPOILS = 200000 };
+enum { SENDS = 3000, SPOILS = 200000, STREAKS = 3000 };
 
 static struct ibv_mr *mr;
 
@@ -105,6 +105,36 @@ static void test_spoil(struct end *end)
 	}
 }
 
+/* Many requests of which the last one completes: it does however they ended. */
+static void send_many(struct end *end, int num)
+{
+	struct ibv_sge sge = { (uintptr_t)mr->addr, 8, mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = { (uintptr_t)mr->addr, mr->rkey },
+	};
+	time_t limit = time(NULL) + 20;
+	struct ibv_wc wc;
+	int n = 0;
+
+	/* Where the queue is full, there is room again when some have ended. */
+	while (num > 0 && time(NULL) < limit) {
+		wr.send_flags = num == 1 ? IBV_SEND_SIGNALED : 0;
+		num -= !ibv_post_send(end->qp, &wr, &bad);
+	}
+	CHECK(!num);
+	while (!n && time(NULL) < limit)
+		n = ibv_poll_cq(end->cq, 1, &wc);
+	CHECK(n == 1 && wc.status == IBV_WC_SUCCESS);
+}
+
+static void test_streaks(struct end *end)
+{
+	get_heard(end, bells_of(end));
+	for (int i = 0; i < STREAKS && !failed; i++)
+		send_many(end, 1 + i % 60);
+}
+
 static void test_for_ever(struct end *end)
 {
 	get_heard(end, bells_of(end));
@@ -119,7 +149,7 @@ static const struct {
 	void (*run)(struct end *end);
 } tests[] = {
 	{ "ring", test_ring }, { "unheard", test_unheard }, { "states", test_states },
-	{ "spoil", test_spoil }, { "for_ever", test_for_ever },
+	{ "spoil", test_spoil }, { "streaks", test_streaks }, { "for_ever", test_for_ever },
 };
 
 int main(int argc, char **argv)

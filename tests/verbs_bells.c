@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * When a process' send ring has to be rung: not while its turn goes on, always
- * when the engine is through with it, in every state that takes requests.
+ * when the engine is through with it, in every state that takes requests; and
+ * seldom, where requests come one after another. On one processor, where nobody
+ * looks at rings all the time.
  */
+#include <sched.h>
 #include <sys/mman.h>
 
 #include <ibfs/bell_words.h>
@@ -34,8 +37,7 @@ static void close_ring(void)
 	pair_close(&a, &b);
 }
 
-/* One turn of the engine has room for four of them. */
-static void produce(uint32_t num)
+static void produce_writes(uint32_t num, uint32_t size, unsigned int flags)
 {
 	uint32_t n = ring->producer_index;
 
@@ -46,12 +48,18 @@ static void produce(uint32_t num)
 		memset(wqe, 0, sizeof(*wqe));
 		wqe->wr.wr_id = n;
 		wqe->wr.opcode = IBV_WR_RDMA_WRITE;
-		wqe->wr.send_flags = IBV_SEND_SIGNALED;
+		wqe->wr.send_flags = flags;
 		wqe->wr.wr.rdma.rkey = b.key;
 		wqe->dma.num_sge = 1;
-		wqe->dma.sge[0] = (struct rxe_sge){ 0, SIZE, a.key };
+		wqe->dma.sge[0] = (struct rxe_sge){ 0, size, a.key };
 	}
 	__atomic_store_n(&ring->producer_index, n & ring->index_mask, __ATOMIC_RELEASE);
+}
+
+/* One turn of the engine has room for four of them. */
+static void produce(uint32_t num)
+{
+	produce_writes(num, SIZE, IBV_SEND_SIGNALED);
 }
 
 static bool must_ring(void)
@@ -114,11 +122,94 @@ static void test_error(void)
 	close_ring();
 }
 
+/* Posts, and rings once for all; what is told afterwards. */
+static enum doorbell post_small(uint32_t num, unsigned int flags)
+{
+	produce_writes(num, 8, flags);
+	CHECK(!a.ops->doorbell(a.qp));
+	for (int i = 0; i < 100 && taskq_run(t.ibfs.tasks); i++)
+		;
+	return bell;
+}
+
+/* So many requests with a ring each, until it need be rung seldom only; -1: all of the time. */
+static int until_seldom(int limit, unsigned int flags, bool consume)
+{
+	struct ibfs_wc wc;
+
+	for (int i = 1; i <= limit; i++) {
+		if (post_small(1, flags) == DOORBELL_SELDOM)
+			return i;
+		while (consume && a.ops->poll_cq(a.cq, 1, &wc) > 0)
+			;
+	}
+	return -1;
+}
+
+/* Nobody who waits, or who can't have the ring looked at again, is told to ring seldom. */
+static void test_no_streak(void)
+{
+	open_ring();
+	CHECK(until_seldom(100, 0, false) == -1);
+	a.client.again = VERBS_AGAIN_CAN;
+	CHECK(until_seldom(100, IBV_SEND_SIGNALED, true) == -1);
+	for (int i = 0; i < 100; i++) {
+		CHECK(post_small(1, 0) != DOORBELL_SELDOM);
+		tick(0.001);
+	}
+	CHECK(a.client.again == VERBS_AGAIN_CAN);
+	close_ring();
+}
+
+/* It goes on with full rings, ends with a look that finds less, and is missed if it was long. */
+static void test_streak(void)
+{
+	int first, second;
+
+	open_ring();
+	a.client.again = VERBS_AGAIN_CAN;
+	first = until_seldom(100, 0, false);
+	CHECK(first > 0 && a.client.again == VERBS_AGAIN_WANTED);
+	CHECK(ring->pad_1[0]);
+	tick(0.001);
+	CHECK(post_small(1, 0) == DOORBELL_RING && a.client.again == VERBS_AGAIN_CAN);
+	second = until_seldom(100, 0, false);
+	CHECK(second > first);
+	for (int i = 0; i < 100; i++)
+		CHECK(post_small(DOORBELL_EVERY, 0) == DOORBELL_SELDOM);
+	tick(0.001);
+	CHECK(post_small(0, 0) == DOORBELL_RING);
+	CHECK(until_seldom(100, 0, false) <= first);
+	close_ring();
+}
+
+/* In a state that takes no requests there is no streak, nor is one left afterwards. */
+static void test_streak_state(void)
+{
+	open_ring();
+	a.client.again = VERBS_AGAIN_CAN;
+	CHECK(until_seldom(100, 0, false) > 0);
+	CHECK(!to_state(IBV_QPS_RESET));
+	CHECK(bell == DOORBELL_ASK && a.ops->doorbell(a.qp));
+	close_ring();
+}
+
+static void use_one_processor(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(sched_getcpu(), &set);
+	CHECK(!sched_setaffinity(0, sizeof(set), &set));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
-		{ "busy", test_busy }, { "error", test_error }, { 0 },
+		{ "busy", test_busy }, { "error", test_error }, { "no_streak", test_no_streak },
+		{ "streak", test_streak }, { "streak_state", test_streak_state }, { 0 },
 	};
 
+	use_one_processor();
 	return run_tests(tests, argc, argv);
 }

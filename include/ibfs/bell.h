@@ -24,8 +24,11 @@ struct bell {
 	 * rings so over and over is not heard any more.
 	 */
 	bool (*rung)(struct bell *bell);
+	bool again;			/* set by rung(): call it once more, after BELL_AGAIN_NS */
 	unsigned int slot;		/* bell.c's; 0: not added */
 };
+
+#define BELL_AGAIN_NS	100000
 
 /* Bells that can be heard at a time. */
 #define BELL_MAX	32

@@ -30,7 +30,10 @@ enum doorbell {
 	DOORBELL_ASK,		/* may be refused, by the queue's state */
 	DOORBELL_QUIET,		/* tells nothing: the ring is looked at */
 	DOORBELL_RING,		/* only tells to look */
+	DOORBELL_SELDOM,	/* the same; of DOORBELL_EVERY one is enough, others look soon */
 };
+
+#define DOORBELL_EVERY	16
 
 struct bell_words {
 	atomic_uint quiet;	/* not 0: the daemon looks by itself, and need not be rung */

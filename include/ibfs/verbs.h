@@ -174,6 +174,11 @@ struct verbs_client {
 	 */
 	_Atomic uint8_t *bell;
 	/*
+	 * QP: does who rings it with doorbell() do so again, unasked, after
+	 * BELL_AGAIN_NS (ibfs/bell.h) if the QP wants that?
+	 */
+	enum { VERBS_AGAIN_NEVER, VERBS_AGAIN_CAN, VERBS_AGAIN_WANTED } again;
+	/*
 	 * CQ: where a process leaves its requests for an event (ibfs/uverbs_arms.h),
 	 * beside req_notify_cq(). NULL: nowhere.
 	 */

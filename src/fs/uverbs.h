@@ -32,6 +32,7 @@
 #include "fs/tree.h"
 
 struct iovec;
+struct uobj;
 struct uv_attr;
 struct uv_call;
 struct uv_chan;
@@ -56,8 +57,8 @@ struct uverbs_arm *uv_space_arm(const struct uv_space *space, uint32_t handle);
 
 /* --- doorbells in there (uverbs_bell.c) --- */
 
-/* The client wrote a doorbell. */
-void uv_bell_written(struct uverbs_file *uf);
+/* The client wrote a doorbell of this QP. */
+void uv_bell_written(struct uverbs_file *uf, struct uobj *qp);
 /* Before its memory goes. */
 void uv_bell_stop(struct uverbs_file *uf);
 

@@ -9,11 +9,27 @@
 
 enum { OFTEN = 8 };		/* doorbells, before it is tried to give the client a bell */
 
+static void set_rung(struct uverbs_bells *page, uint32_t handle)
+{
+	atomic_fetch_or(&page->rung[handle / 64], 1ULL << handle % 64);
+	atomic_fetch_or(&page->rung_words, 1ULL << handle / 64);
+}
+
+/* What wants to be looked at again is as good as rung. */
 static bool ring_qp(struct uverbs_file *uf, uint32_t handle)
 {
-	const struct uobj *obj = uobj_get(uf, handle, UOBJ_QP);
+	struct uobj *obj = uobj_get(uf, handle, UOBJ_QP);
 
-	return obj && !uv_verbs(uf)->doorbell(obj->qp);
+	if (!obj)
+		return false;
+	obj->client.again = uf->bell.slot ? VERBS_AGAIN_CAN : VERBS_AGAIN_NEVER;
+	if (uv_verbs(uf)->doorbell(obj->qp))
+		return false;
+	if (obj->client.again == VERBS_AGAIN_WANTED) {
+		uf->bell.again = true;
+		set_rung(uf->space->bells, handle);
+	}
+	return true;
 }
 
 /* What was rung is the client's to say: at most all that it has. */
@@ -35,8 +51,9 @@ static bool rung(struct bell *bell)
 	return any;
 }
 
-void uv_bell_written(struct uverbs_file *uf)
+void uv_bell_written(struct uverbs_file *uf, struct uobj *qp)
 {
+	qp->client.again = VERBS_AGAIN_NEVER;
 	if (uf->bell.slot || !atomic_load(&uf->space->bells->rings) || ++uf->doorbells < OFTEN)
 		return;
 	uf->doorbells = 0;

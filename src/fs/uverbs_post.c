@@ -152,7 +152,7 @@ int uv_post_send(struct uv_cmd *cmd)
 	if (!obj)
 		return -EINVAL;
 	if (!batch.num_wr) {
-		uv_bell_written(cmd->uf);
+		uv_bell_written(cmd->uf, obj);
 		return uv_verbs(cmd->uf)->doorbell(obj->qp);
 	}
 	return post_sends(cmd, obj->qp, &batch);

@@ -26,6 +26,7 @@
 
 #include "hca/poll.h"
 #include "hca/qp.h"
+#include "hca/streak.h"
 
 enum {
 	SPIN_NS = 10000,	/* between two looks at everything else, */
@@ -102,12 +103,23 @@ static bool processor_spare(struct poller *p, uint64_t now, bool client_waits)
 	return p->running <= p->processors;
 }
 
+static enum doorbell what_to_tell(const struct ibfs_qp *qp)
+{
+	if (qp->polled || qp->busy)
+		return DOORBELL_QUIET;
+	if (!qp_takes(qp))
+		return DOORBELL_ASK;
+	return qp->streak.on ? DOORBELL_SELDOM : DOORBELL_RING;
+}
+
 void poll_tell(struct ibfs_qp *qp)
 {
 	bool quiet = qp->polled || qp->busy;
 
+	/* Nobody looks in other states. */
+	qp->streak.on &= qp_takes(qp);
 	if (qp->client && qp->client->bell)
-		*qp->client->bell = quiet ? DOORBELL_QUIET : qp_takes(qp) ? DOORBELL_RING : DOORBELL_ASK;
+		*qp->client->bell = what_to_tell(qp);
 	if (qp->req.ring.buf)
 		ring_want_doorbell(&qp->req.ring, !quiet);
 }
@@ -124,7 +136,7 @@ bool poll_busy(struct ibfs_qp *qp, bool busy)
 /* Did the process produce since we looked last? What only waits for room doesn't count. */
 static bool look(struct ibfs_qp *qp)
 {
-	uint32_t produced = ring_used(&qp->req.ring, false) + qp->req.ring.index;
+	uint32_t produced = streak_posted(qp);
 
 	if (produced == qp->polled_index)
 		return false;
@@ -266,6 +278,17 @@ static bool polling_begins(struct poller *p, uint64_t now)
 	return true;
 }
 
+static void begin_with(struct poller *p, struct ibfs_qp *qp, uint64_t now)
+{
+	if ((!p->num && !polling_begins(p, now)) || !add_qp(p, qp))
+		return;
+	qp->polled = true;
+	poll_tell(qp);
+	ev_idle_start(p->ibfs->loop, &p->idle);
+	task_queue(p->ibfs->tasks, &p->task);
+}
+
+/* The caller looks at the ring afterwards, whatever it was told here. */
 void poll_rung(struct ibfs_qp *qp)
 {
 	struct poller *p = qp->verbs->ibfs->poller;
@@ -276,12 +299,12 @@ void poll_rung(struct ibfs_qp *qp)
 		return;
 	now = now_ns();
 	qp->polled_ns = now;
-	if (qp->polled || (!p->num && !polling_begins(p, now)) || !add_qp(p, qp))
-		return;
-	qp->polled = true;
-	poll_tell(qp);
-	ev_idle_start(p->ibfs->loop, &p->idle);
-	task_queue(p->ibfs->tasks, &p->task);
+	if (!qp->polled)
+		begin_with(p, qp, now);
+	if (streak_rung(qp, now))
+		poll_tell(qp);
+	if (qp->client && qp->client->again)
+		qp->client->again = qp->streak.on ? VERBS_AGAIN_WANTED : VERBS_AGAIN_CAN;
 }
 
 static int count_processors(void)

@@ -26,6 +26,7 @@
 #include "fabric/wire.h"
 #include "hca/hca.h"
 #include "hca/opcode.h"
+#include "hca/streak.h"
 #include "ibfs/ibfs.h"
 #include "ibfs/memory.h"
 #include "ibfs/verbs.h"
@@ -433,6 +434,7 @@ struct ibfs_qp {
 	unsigned int poll_slot;
 	uint32_t polled_index;
 	uint64_t polled_ns;		/* when a request was found, or it was rung */
+	struct streak streak;
 	struct ibfs_qp *raw_prev, *raw_next;	/* of verbs->raws */
 };
 

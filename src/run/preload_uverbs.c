@@ -31,7 +31,7 @@
 
 #define PAGES_SIZE	(UVERBS_BELLS_SIZE + UVERBS_ARMS_SIZE)
 #define FDS		1024	/* uverbs files with higher descriptors ring always */
-#define RING_EVERY	256	/* in case that the daemon has died since it looked by itself */
+#define RING_EVERY	4096	/* in case that the daemon has died since it looked by itself */
 
 static bool has_descriptor(uint64_t command)
 {
@@ -75,7 +75,7 @@ bool preload_is_uverbs(int fd)
 /* By descriptor: the file's first pages, NULL: not looked for, or &none. */
 static struct uverbs_bells none;
 static struct uverbs_bells *_Atomic pages[FDS];
-static _Atomic uint8_t left_out[FDS];
+static _Atomic uint16_t left_out[FDS];
 
 static struct uverbs_bells *find_page(int fd)
 {
@@ -131,6 +131,7 @@ static bool need_not_write(int fd, const void *buf, size_t size)
 		struct ib_uverbs_post_send post;
 	} cmd;
 	struct uverbs_bells *page;
+	uint16_t count;
 	uint8_t doorbell;
 
 	if (size != sizeof(cmd) || fd < 0 || fd >= FDS)
@@ -144,9 +145,12 @@ static bool need_not_write(int fd, const void *buf, size_t size)
 	/* After what the caller has posted. */
 	atomic_thread_fence(memory_order_seq_cst);
 	doorbell = page->doorbells[cmd.post.qp_handle];
-	if (doorbell == DOORBELL_ASK || !(++left_out[fd] % RING_EVERY))
+	count = ++left_out[fd];
+	if (doorbell == DOORBELL_ASK || !(count % RING_EVERY))
 		return false;
-	return doorbell == DOORBELL_QUIET || ring(page, cmd.post.qp_handle);
+	if (doorbell == DOORBELL_QUIET || (doorbell == DOORBELL_SELDOM && count % DOORBELL_EVERY))
+		return true;
+	return ring(page, cmd.post.qp_handle);
 }
 
 /* REQ_NOTIFY_CQ, done by memory. errno may change. */
