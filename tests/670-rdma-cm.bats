@@ -43,6 +43,13 @@ teardown_file()
 	assert_line 'end 0'
 }
 
+@test "the options of enhanced connection establishment reach the other end" {
+	need_root; need_unshare; need_tool python3
+	run -0 ib timeout 30 python3 "$BATS_TEST_DIRNAME/rdma_ece.py" "$(port)"
+	[ -z "$output" ]
+	wait_for no_ids
+}
+
 @test "perftest connects by rdma_cm" {
 	local tool
 	for tool in ib_send_lat ib_write_bw ib_read_bw ib_atomic_bw; do

@@ -60,6 +60,14 @@ struct cm_path {
 	bool global;			/* packets need a GRH */
 };
 
+/*
+ * Enhanced connection establishment: what a vendor's driver offers or wants.
+ * vendor_id has 24 bits, of which 0 is nobody's; what options mean is the vendor's.
+ */
+struct cm_ece {
+	uint32_t vendor_id, options;
+};
+
 struct cm_req {
 	uint64_t service_id;
 	struct cm_path path;
@@ -69,6 +77,7 @@ struct cm_req {
 	uint8_t responder_resources, initiator_depth;
 	uint8_t remote_cm_timeout, local_cm_timeout, max_cm_retries;
 	uint8_t ack_timeout, retry_count, rnr_retry_count;
+	struct cm_ece ece;
 	const void *private_data;
 	size_t private_len;		/* CM_REQ_PRIVATE at most; in an event exactly that */
 };
@@ -77,6 +86,7 @@ struct cm_rep {
 	uint32_t qpn, psn;
 	uint8_t responder_resources, initiator_depth, target_ack_delay, rnr_retry_count;
 	bool srq, flow_control;
+	struct cm_ece ece;
 	const void *private_data;
 	size_t private_len;
 };

@@ -267,6 +267,7 @@ int ucma_listen(struct ucma_cmd *cmd);
 int ucma_on_cm(struct cm_id *cm, const struct cm_event *event);	/* an id's, but a listening one's */
 /* Into an event's private data, which may have less room. The length. */
 uint8_t ucma_private(uint8_t room[RDMA_MAX_PRIVATE_DATA], const void *data, size_t len);
+void ucma_put_ece(struct ucma_event *event, const struct cm_ece *ece);
 int ucma_connect(struct ucma_cmd *cmd);
 int ucma_accept(struct ucma_cmd *cmd);
 int ucma_reject(struct ucma_cmd *cmd);

@@ -24,6 +24,11 @@ uint8_t ucma_private(uint8_t room[RDMA_MAX_PRIVATE_DATA], const void *data, size
 	return (uint8_t)len;
 }
 
+void ucma_put_ece(struct ucma_event *event, const struct cm_ece *ece)
+{
+	event->resp.ece = (struct rdma_ucm_ece){ ece->vendor_id, ece->options };
+}
+
 static void post_with(struct ucma_id *id, enum ucma_event_type type, int status,
 		      const struct cm_event *from)
 {
@@ -40,6 +45,7 @@ static void post_with(struct ucma_id *id, enum ucma_event_type type, int status,
 		param->flow_control = from->rep->flow_control;
 		param->rnr_retry_count = from->rep->rnr_retry_count;
 		param->srq = from->rep->srq;
+		ucma_put_ece(event, &from->rep->ece);
 	}
 	param->private_data_len = ucma_private(param->private_data, from->private_data,
 					       from->private_len);
@@ -170,8 +176,9 @@ static int send_sidr_request(struct ucma_id *id, const struct rdma_ucm_conn_para
 	return err ? err : cm_send_sidr_req(id->cm, &req);
 }
 
-static int send_request(struct ucma_id *id, const struct rdma_ucm_conn_param *param)
+static int send_request(struct ucma_id *id, const struct rdma_ucm_connect *command)
 {
+	const struct rdma_ucm_conn_param *param = &command->conn_param;
 	uint8_t private[CM_REQ_PRIVATE] = { 0 };
 	struct cm_req req = {
 		.service_id = ucma_service_id(id, &id->dst), .path = id->path,
@@ -184,7 +191,7 @@ static int send_request(struct ucma_id *id, const struct rdma_ucm_conn_param *pa
 		.max_cm_retries = CM_RETRIES, .ack_timeout = ack_timeout(ack_delay(id), id->life),
 		.retry_count = param->retry_count < 7 ? param->retry_count : 7,
 		.rnr_retry_count = param->rnr_retry_count < 7 ? param->rnr_retry_count : 7,
-		.private_data = private,
+		.ece = { command->ece.vendor_id, command->ece.attr_mod }, .private_data = private,
 	};
 	int err = fill_private(id, param, private, sizeof(private), &req.private_len);
 
@@ -210,7 +217,7 @@ int ucma_connect(struct ucma_cmd *cmd)
 	if (!err && id->qp_type == IBV_QPT_UD)
 		err = send_sidr_request(id, &req.conn_param);
 	else if (!err)
-		err = send_request(id, &req.conn_param);
+		err = send_request(id, &req);
 	if (err)
 		return err;
 	id->responder_resources = req.conn_param.responder_resources;
@@ -218,16 +225,17 @@ int ucma_connect(struct ucma_cmd *cmd)
 	return 0;
 }
 
-static int send_reply(struct ucma_id *id, const struct rdma_ucm_conn_param *param)
+static int send_reply(struct ucma_id *id, const struct rdma_ucm_accept *command)
 {
+	const struct rdma_ucm_conn_param *param = &command->conn_param;
 	const struct cm_rep rep = {
 		.qpn = param->qp_num, .psn = id->psn,
 		.responder_resources = param->responder_resources,
 		.initiator_depth = param->initiator_depth, .flow_control = param->flow_control,
 		.target_ack_delay = ack_delay(id),
 		.rnr_retry_count = param->rnr_retry_count < 7 ? param->rnr_retry_count : 7,
-		.srq = param->srq, .private_data = param->private_data,
-		.private_len = param->private_data_len,
+		.srq = param->srq, .ece = { command->ece.vendor_id, command->ece.attr_mod },
+		.private_data = param->private_data, .private_len = param->private_data_len,
 	};
 
 	return cm_send_rep(id->cm, &rep);
@@ -262,7 +270,7 @@ int ucma_accept(struct ucma_cmd *cmd)
 	else if (!req.conn_param.valid)
 		err = cm_send_rtu(id->cm, NULL, 0);
 	else
-		err = send_reply(id, &req.conn_param);
+		err = send_reply(id, &req);
 	if (!err && req.conn_param.valid)
 		id->uid = req.uid;
 	return err;

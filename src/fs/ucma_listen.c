@@ -115,6 +115,7 @@ static struct ucma_event *request_event(struct ucma_id *listening, const struct 
 		.rnr_retry_count = from->req->rnr_retry_count,
 		.srq = from->req->srq,
 	};
+	ucma_put_ece(event, &from->req->ece);
 	event->resp.param.conn.private_data_len =
 		ucma_private(event->resp.param.conn.private_data, data, len);
 	return event;

@@ -30,7 +30,8 @@
 
 struct cm_req_msg {
 	struct umad_hdr hdr;
-	__be32 local_id, reserved4;
+	__be32 local_id;
+	__be32 vendor;			/* reserved:8 VendorID:24 */
 	__be64 service_id;
 	__be64 ca_guid;
 	__be32 reserved24, qkey;
@@ -72,7 +73,7 @@ struct cm_rej_msg {
 struct cm_rep_msg {
 	struct umad_hdr hdr;
 	__be32 local_id, remote_id, qkey;
-	__be32 qpn, eecn, psn;		/* the upper 24 bits of each */
+	__be32 qpn, eecn, psn;		/* the upper 24 bits of each; VendorID, its low byte last */
 	uint8_t resources, depth;
 	uint8_t delay_flow;		/* TargetACKDelay:5 FailoverAccepted:2 FlowControl:1 */
 	uint8_t rnr_srq;		/* RNRRetryCount:3 SRQ:1 */

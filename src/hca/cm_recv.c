@@ -51,6 +51,11 @@ static void fill_rep(struct cm_rep *rep, const struct cm_rep_msg *msg)
 		.responder_resources = msg->resources, .initiator_depth = msg->depth,
 		.target_ack_delay = msg->delay_flow >> 3, .rnr_retry_count = msg->rnr_srq >> 5,
 		.srq = msg->rnr_srq >> 4 & 1, .flow_control = msg->delay_flow & 1,
+		.ece = {
+			.vendor_id = (be32toh(msg->qpn) & 0xff) << 16 |
+				     (be32toh(msg->eecn) & 0xff) << 8 | (be32toh(msg->psn) & 0xff),
+			.options = be32toh(msg->hdr.attr_mod),
+		},
 		.private_data = msg->private_data, .private_len = CM_REP_PRIVATE,
 	};
 }

@@ -37,6 +37,7 @@ static void fill_req(struct cm_req *req, const struct cm_req_msg *msg)
 		.remote_cm_timeout = remote >> 3 & 31, .local_cm_timeout = psn >> 3 & 31,
 		.max_cm_retries = msg->retries_srq >> 4, .ack_timeout = msg->ack_timeout >> 3,
 		.retry_count = psn & 7, .rnr_retry_count = msg->mtu_rnr & 7,
+		.ece = { be32toh(msg->vendor) & 0xffffff, be32toh(msg->hdr.attr_mod) },
 		.private_data = msg->private_data, .private_len = CM_REQ_PRIVATE,
 	};
 	fill_path(&req->path, msg);

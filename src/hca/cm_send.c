@@ -97,7 +97,9 @@ static void fill_req(struct cm_id *id, const struct cm_req *req)
 	struct cm_req_msg *msg = &id->msg.req;
 
 	fill_header(&id->msg, UMAD_CM_ATTR_REQ, id->tid);
+	msg->hdr.attr_mod = htobe32(req->ece.options);
 	msg->local_id = htobe32(id->local_id);
+	msg->vendor = htobe32(req->ece.vendor_id & NUM24);
 	msg->service_id = htobe64(req->service_id);
 	msg->ca_guid = htobe64(cm_port_guid(id->port));
 	msg->qpn_resources = htobe32(req->qpn << 8 | req->responder_resources);
@@ -189,8 +191,10 @@ int cm_send_rep(struct cm_id *id, const struct cm_rep *rep)
 	id->responder_resources = rep->responder_resources;
 	id->initiator_depth = rep->initiator_depth;
 	fill_ids(id, &id->msg, UMAD_CM_ATTR_REP, id->tid);
-	msg->qpn = htobe32(rep->qpn << 8);
-	msg->psn = htobe32(rep->psn << 8);
+	msg->hdr.attr_mod = htobe32(rep->ece.options);
+	msg->qpn = htobe32(rep->qpn << 8 | (rep->ece.vendor_id >> 16 & 0xff));
+	msg->eecn = htobe32(rep->ece.vendor_id >> 8 & 0xff);
+	msg->psn = htobe32(rep->psn << 8 | (rep->ece.vendor_id & 0xff));
 	msg->resources = rep->responder_resources;
 	msg->depth = rep->initiator_depth;
 	msg->delay_flow = (rep->target_ack_delay & 31) << 3 | rep->flow_control;
