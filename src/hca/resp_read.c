@@ -17,12 +17,14 @@ static struct resource *res_at(const struct responder *r, unsigned int i)
 	return &r->res[(r->res_head + i) % r->num_res];
 }
 
-static struct resource *first_active(const struct ibfs_qp *qp)
+/* Those before res_first were answered long ago: of many, as most are, only few are looked at. */
+static struct resource *first_active(struct responder *r)
 {
-	for (unsigned int i = 0; i < qp->resp.res_count; i++)
-		if (res_at(&qp->resp, i)->active)
-			return res_at(&qp->resp, i);
-	return NULL;
+	if (!r->num_active)
+		return NULL;
+	while (!res_at(r, r->res_first)->active)
+		r->res_first++;
+	return res_at(r, r->res_first);
 }
 
 static void res_done(struct ibfs_qp *qp, struct resource *res)
@@ -60,6 +62,8 @@ bool resp_add(struct ibfs_qp *qp, const struct resource *res)
 			res_done(qp, res_at(r, 0));
 		r->res_head = (r->res_head + 1) % r->num_res;
 		r->res_count--;
+		if (r->res_first)
+			r->res_first--;
 	}
 	*res_at(r, r->res_count++) = *res;
 	r->num_active++;
@@ -89,7 +93,7 @@ int resp_resources(struct ibfs_qp *qp, unsigned int num)
 	free(r->res);
 	r->res = res;
 	r->num_res = num;
-	r->res_head = 0;
+	r->res_head = r->res_first = 0;
 	r->res_count = keep;
 	return 0;
 }
@@ -125,6 +129,7 @@ bool resp_again(struct ibfs_qp *qp, const struct rx *rx)
 			r->num_active++;
 			res->active = res->again = true;
 		}
+		r->res_first = 0;
 		return true;
 	}
 	return false;
@@ -258,7 +263,7 @@ bool resp_run(struct ibfs_qp *qp)
 	uint32_t budget = VERBS_TURN_BYTES;
 	struct resource *res;
 
-	while ((res = first_active(qp))) {
+	while ((res = first_active(r))) {
 		if (!budget)
 			return true;
 		if (res->atomic)
@@ -290,7 +295,7 @@ void resp_flush(struct ibfs_qp *qp, enum ibv_wc_status status)
 	xfer_cancel(r->xfer);
 	r->xfer = NULL;
 	qp_unhold(qp);
-	r->res_count = r->num_active = 0;
+	r->res_count = r->res_first = r->num_active = 0;
 	r->ack_pending = false;
 	if (r->has_wqe)
 		recv_complete(qp, NULL, status);
@@ -305,7 +310,7 @@ void resp_reset(struct ibfs_qp *qp)
 	xfer_cancel(r->xfer);
 	r->xfer = NULL;
 	qp_unhold(qp);
-	r->res_count = r->num_active = 0;
+	r->res_count = r->res_first = r->num_active = 0;
 	r->ack_pending = r->has_wqe = false;
 	while (qp->rq.wqe && recv_take(qp, NULL) != -ENOENT)
 		r->has_wqe = false;

@@ -369,6 +369,7 @@ struct responder {
 	uint32_t rkey, resid, length;	/* of a write */
 	struct resource *res;		/* ring of num_res: head oldest */
 	unsigned int num_res, res_head, res_count, num_active;
+	unsigned int res_first;		/* none of the res_first oldest is active */
 	uint64_t atomic_orig;
 	bool ack_pending;		/* after the active reads */
 	uint32_t ack_psn;
