@@ -5,6 +5,7 @@
  * the process may lock, and whether a file is behind it whose pages the daemon
  * can map itself. proc_pid_maps(5), proc_pid_map_files(5).
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -124,6 +125,40 @@ static int open_memory(const char *path, const struct mapping *map, size_t *page
 	return fd;
 }
 
+/* Of what the file is, as far as is known without asking its file system. */
+static bool is_file_of(int dir, const char *name, const struct mapping *map)
+{
+	struct statx st;
+
+	return !statx(dir, name, AT_STATX_DONT_SYNC, STATX_INO, &st) && st.stx_ino == map->ino &&
+	       st.stx_dev_major == map->major && st.stx_dev_minor == map->minor;
+}
+
+/*
+ * The mapping's file, if the process has it open: map_files is for privileged
+ * daemons only. libibfs-run.so has, while it registers what it made shared.
+ */
+static int open_descriptor(pid_t tid, const struct mapping *map, size_t *page)
+{
+	const struct dirent *entry;
+	char path[300];
+	DIR *dir;
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)tid);
+	dir = opendir(path);
+	if (!dir)
+		return -1;
+	while (fd < 0 && (entry = readdir(dir)) != NULL) {
+		if (entry->d_name[0] == '.' || !is_file_of(dirfd(dir), entry->d_name, map))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)tid, entry->d_name);
+		fd = open_memory(path, map, page);
+	}
+	closedir(dir);
+	return fd;
+}
+
 /*
  * The file of a range that one shared mapping holds. The same line of maps
  * before and after means that the file that was opened is the one mapped.
@@ -139,6 +174,8 @@ static void look_shared(struct uv_range *range, pid_t tid, const struct mapping 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)tid, map->from,
 		 map->to);
 	fd = open_memory(path, map, &range->shared.page);
+	if (fd < 0)
+		fd = open_descriptor(tid, map, &range->shared.page);
 	if (fd < 0)
 		return;
 	memset(&again, 0, sizeof(again));

@@ -183,24 +183,34 @@ static bool move_back(uint64_t start, uint64_t len, const struct share_file *fil
 	return pages_unshare(&line);
 }
 
+void pages_close(struct share_file *file)
+{
+	struct stat st;
+
+	if (file->fd >= 0 && !syscall(SYS_newfstatat, file->fd, "", &st, AT_EMPTY_PATH) &&
+	    st.st_dev == file->dev && st.st_ino == file->ino)
+		syscall(SYS_close, file->fd);
+	file->fd = -1;
+}
+
 bool pages_share(uint64_t start, uint64_t len, struct share_file *file)
 {
 	int pagemap = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	uint64_t done = 0;
-	int fd;
 
-	*file = (struct share_file){ 0 };
+	*file = (struct share_file){ .fd = -1 };
 	if (pagemap < 0)
 		return false;
-	fd = new_file(len, file);
-	if (fd >= 0) {
-		done = move_to(fd, pagemap, start, len);
-		syscall(SYS_close, fd);
-	}
+	file->fd = new_file(len, file);
+	if (file->fd >= 0)
+		done = move_to(file->fd, pagemap, start, len);
 	syscall(SYS_close, pagemap);
-	if (done < len && (!done || move_back(start, done, file)))
-		*file = (struct share_file){ 0 };
-	return done == len;
+	if (done == len)
+		return true;
+	pages_close(file);
+	if (!done || move_back(start, done, file))
+		*file = (struct share_file){ .fd = -1 };
+	return false;
 }
 
 /* --- to private memory --- */

@@ -145,6 +145,9 @@ void share_reset(void)
 {
 	if (!state.regions)
 		return;
+	for (int i = 0; i < state.max_areas; i++)
+		if (state.areas[i].file.ino)
+			pages_close(&state.areas[i].file);
 	if (state.areas)
 		memset(state.areas, 0, state.max_areas * sizeof(*state.areas));
 	memset(state.regions, 0, state.max_regions * sizeof(*state.regions));
@@ -247,7 +250,7 @@ static void add_area(int area, const struct share_file *file, bool stays)
 
 static int share_new(uint64_t from, uint64_t to)
 {
-	struct share_file file = { 0 };
+	struct share_file file;
 	int area = new_area();
 	bool all;
 
@@ -364,10 +367,18 @@ int share_range(uint64_t start, uint64_t length, bool on_demand)
 	return id;
 }
 
+/* The daemon has answered. */
+static void answered(int area)
+{
+	if (area != NO_AREA)
+		pages_close(&state.areas[area].file);
+}
+
 static void drop(int id)
 {
 	int area = state.regions[id].area;
 
+	answered(area);
 	state.regions[id] = (struct region){ 0 };
 	if (area != NO_AREA && !--state.areas[area].regions && !state.areas[area].stays)
 		end_area(area);
@@ -399,6 +410,7 @@ void share_keep(int id, int fd, uint32_t handle)
 		drop(old);
 	state.regions[id].fd = fd;
 	state.regions[id].handle = handle;
+	answered(state.regions[id].area);
 	share_unlock();
 }
 

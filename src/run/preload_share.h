@@ -75,16 +75,22 @@ void thaw(const struct freeze *frozen);
 
 /* --- preload_pages.c --- */
 
-/* The file behind shared pages; nobody keeps a descriptor of it. */
+/*
+ * The file behind shared pages. Its descriptor is kept until the region is
+ * registered: a daemon without privileges finds the file there, and only there.
+ */
 struct share_file {
 	dev_t dev;
 	ino_t ino;
+	int fd;				/* or -1 */
 };
 /*
  * Private anonymous pages become a file's; false: they stay what they were, or,
  * where file isn't empty, some of them do.
  */
 bool pages_share(uint64_t start, uint64_t len, struct share_file *file);
+/* Close its descriptor, if it is still the file's: programs close what they don't know. */
+void pages_close(struct share_file *file);
 /* A mapping of such a file becomes private; false: it stays what it was, or has gone. */
 bool pages_unshare(const struct map_line *line);
 /* The program's memory, which may not be there. */
