@@ -85,7 +85,7 @@ void details_astray(struct port *port, unsigned int packets, enum astray why)
 	}
 }
 
-void details_recv(struct port_details *details, const struct packet *pkt)
+void details_recv(struct port_details *details, struct packet *pkt)
 {
 	const struct bth *bth = packet_bth(pkt);
 	unsigned int segs = pkt->gso_segs ? pkt->gso_segs : 1, vl = pkt->vl & 0xf;

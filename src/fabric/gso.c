@@ -72,9 +72,8 @@ static uint32_t ext_len(unsigned int ext)
 {
 	uint32_t len = 0;
 
-	for (unsigned int i = 0; i < EXT_MAX; i++)
-		if (ext & 1U << i)
-			len += ext_size[i];
+	for (; ext; ext &= ext - 1)
+		len += ext_size[__builtin_ctz(ext)];
 	return len;
 }
 
@@ -115,7 +114,7 @@ static unsigned int segment_opcode(const struct opcode *opcode, unsigned int n, 
 	return n ? opcode->middle : opcode->first;
 }
 
-uint64_t packet_words(const struct packet *pkt)
+static uint32_t count_words(const struct packet *pkt)
 {
 	const struct lrh *lrh = packet_lrh(pkt);
 	struct layout lay;
@@ -132,6 +131,13 @@ uint64_t packet_words(const struct packet *pkt)
 		size -= ext_len(lay.opcode->ext);
 	}
 	return (size + 3) / 4;
+}
+
+uint32_t packet_words(struct packet *pkt)
+{
+	if (!pkt->words)
+		pkt->words = count_words(pkt);
+	return pkt->words;
 }
 
 /* Where the cutting stands in the payload: linear rest first, then the fragments. */

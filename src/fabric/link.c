@@ -272,7 +272,7 @@ static int check_xmit(const struct port *port, const struct packet *pkt)
 	return 0;
 }
 
-static void count_xmit(struct port *port, const struct packet *pkt)
+static void count_xmit(struct port *port, struct packet *pkt)
 {
 	unsigned int segs = packet_segs(pkt);
 
@@ -284,7 +284,7 @@ static void count_xmit(struct port *port, const struct packet *pkt)
 		port->cnt.unicast_xmit_pkts += segs;
 }
 
-static void count_recv(struct port *port, const struct packet *pkt)
+static void count_recv(struct port *port, struct packet *pkt)
 {
 	unsigned int segs = packet_segs(pkt);
 

@@ -33,7 +33,7 @@ void details_overrun(struct port *port);
 void details_malformed(struct port *port, unsigned int packets);
 enum astray { ASTRAY_DLID, ASTRAY_VL, ASTRAY_LOOP };
 void details_astray(struct port *port, unsigned int packets, enum astray why);
-void details_recv(struct port_details *details, const struct packet *pkt);
+void details_recv(struct port_details *details, struct packet *pkt);
 
 /* port.c: a node's ports as they are at power-up; and their tables' memory. */
 void port_init(struct port *port);

@@ -15,6 +15,7 @@ void packet_init(struct packet *pkt)
 	pkt->data = pkt->head + PACKET_HEADROOM;
 	pkt->len = 0;
 	pkt->data_len = 0;
+	pkt->words = 0;
 	pkt->gso_size = 0;
 	pkt->gso_segs = 0;
 	pkt->nr_frags = 0;
@@ -29,6 +30,7 @@ void *packet_push(struct packet *pkt, uint32_t len)
 		return NULL;
 	pkt->data -= len;
 	pkt->len += len;
+	pkt->words = 0;
 	return pkt->data;
 }
 
@@ -39,6 +41,7 @@ void *packet_put(struct packet *pkt, uint32_t len)
 	if ((size_t)(pkt->head + sizeof(pkt->head) - tail) < len)
 		return NULL;
 	pkt->len += len;
+	pkt->words = 0;
 	return tail;
 }
 
@@ -48,6 +51,7 @@ void *packet_pull(struct packet *pkt, uint32_t len)
 		return NULL;
 	pkt->data += len;
 	pkt->len -= len;
+	pkt->words = 0;
 	return pkt->data;
 }
 
@@ -56,6 +60,7 @@ static void copy_linear(struct packet *dst, const struct packet *src)
 {
 	dst->data = dst->head + (src->data - src->head);
 	dst->len = src->len;
+	dst->words = src->words;
 	dst->gso_size = src->gso_size;
 	dst->gso_segs = src->gso_segs;
 	dst->hops = src->hops;

@@ -33,6 +33,7 @@ struct packet {			/* payload without pad bytes */
 	uint8_t *data;		/* the LRH once it was pushed */
 	uint32_t len;		/* linear bytes from data */
 	uint32_t data_len;	/* bytes in frags, after the linear ones */
+	uint32_t words;		/* packet_words(), once it is known; 0: not yet */
 	uint32_t gso_size;	/* payload bytes a segment (the path MTU); 0: one packet */
 	uint16_t gso_segs;	/* packets that this one stands for; 0 counts as 1 */
 	uint8_t nr_frags;
@@ -88,8 +89,11 @@ uint32_t packet_set_lengths(struct packet *pkt);
  * A packet with fewer than two segments goes to fn as a copy of itself.
  */
 int packet_cut(const struct packet *pkt, int (*fn)(void *priv, struct packet *seg), void *priv);
-/* 4-byte words from LRH to ICRC that the packet, or its segments together, have on the wire. */
-uint64_t packet_words(const struct packet *pkt);
+/*
+ * 4-byte words from LRH to ICRC that the packet, or its segments together, have
+ * on the wire. For a packet on its way, whose payload and opcode stay.
+ */
+uint32_t packet_words(struct packet *pkt);
 /* A copy of headers and references in dst, linear data included; payload in fragments is shared. */
 void packet_share(struct packet *dst, const struct packet *src);
 
