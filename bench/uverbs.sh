@@ -107,6 +107,29 @@ bandwidth()
 	best "$1" most "$(awk -v mib="$value" 'BEGIN { print mib * 1.048576 }')"
 }
 
+# rate NAME MEMORY TOOL OPTIONS...: 8-byte messages a second, also in $rate
+rate()
+{
+	perftest "$2" 5 "${@:3}" -s 8
+	rate=$(awk -v m="$value" 'BEGIN { print m * 1e6 }')
+	best "$1" most "$rate"
+}
+
+# beside_busy COMMAND...: while two processes keep both processors busy.
+beside_busy()
+{
+	local pid busy=()
+	for _ in 1 2; do
+		timeout 60 sh -c 'while :; do :; done' &
+		busy+=($!)
+	done
+	"$@"
+	for pid in "${busy[@]}"; do
+		kill "$pid"
+		wait "$pid" 2>/dev/null
+	done
+}
+
 measure()
 {
 	local memory
@@ -118,9 +141,11 @@ measure()
 		bandwidth "write1048576$memory" "$memory" ib_write_bw 1048576 1000
 		bandwidth "read65536$memory" "$memory" ib_read_bw 65536 5000
 		bandwidth "read1048576$memory" "$memory" ib_read_bw 1048576 1000
-		perftest "$memory" 5 ib_write_bw -s 8 -n 100000
-		best "rate$memory" most "$(awk -v m="$value" 'BEGIN { print m * 1e6 }')"
+		rate "rate$memory" "$memory" ib_write_bw -n 1000000
+		best "least$memory" least "$rate"
 	done
+	rate both private ib_send_bw -n 100000
+	beside_busy rate busy shared ib_write_bw -n 100000
 }
 
 # By a daemon that gets no real-time priority.
@@ -159,6 +184,9 @@ report()
 	done
 	ratio "ib_write_bw 8 B messages/s / 2 million" "${best[rateshared]}" 2000000 min 1
 	printf '%-46s %12s\n' "beside: 8-byte messages/s, private" "${best[rateprivate]}" \
+		"the worst rounds: shared" "${best[leastshared]}" "private" "${best[leastprivate]}" \
+		"ib_send_bw, where both ends spin" "${best[both]}" \
+		"ib_write_bw beside two busy processes" "${best[busy]}" \
 		"futex to and fro, ns" "${best[futex]}" "UCX over shared memory, ns" "${best[ucx_sm]}" \
 		"qperf tcp_bw 64 KiB, MB/s" "${best[tcp_bw]}"
 }
