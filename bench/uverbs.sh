@@ -111,7 +111,7 @@ bandwidth()
 rate()
 {
 	perftest "$2" 5 "${@:3}" -s 8
-	rate=$(awk -v m="$value" 'BEGIN { print m * 1e6 }')
+	rate=$(awk -v m="$value" 'BEGIN { printf "%.0f", m * 1e6 }')
 	best "$1" most "$rate"
 }
 

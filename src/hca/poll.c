@@ -288,6 +288,15 @@ static void begin_with(struct poller *p, struct ibfs_qp *qp, uint64_t now)
 	task_queue(p->ibfs->tasks, &p->task);
 }
 
+/*
+ * Who rings bells and waits is served at once as it is, and might be kept from
+ * its processor, when it wakes, by a thread that polls.
+ */
+static bool worth_it(const struct poller *p, const struct ibfs_qp *qp)
+{
+	return !loop_lent(p->ibfs->lock) || streak_likely(&qp->streak);
+}
+
 /* The caller looks at the ring afterwards, whatever it was told here. */
 void poll_rung(struct ibfs_qp *qp)
 {
@@ -299,10 +308,10 @@ void poll_rung(struct ibfs_qp *qp)
 		return;
 	now = now_ns();
 	qp->polled_ns = now;
-	if (!qp->polled)
-		begin_with(p, qp, now);
 	if (streak_rung(qp, now))
 		poll_tell(qp);
+	if (!qp->polled && worth_it(p, qp))
+		begin_with(p, qp, now);
 	if (qp->client && qp->client->again)
 		qp->client->again = qp->streak.on ? VERBS_AGAIN_WANTED : VERBS_AGAIN_CAN;
 }

@@ -34,6 +34,11 @@ uint32_t streak_posted(const struct ibfs_qp *qp)
 	return ring_used(&qp->req.ring, false) + qp->req.ring.index;
 }
 
+bool streak_likely(const struct streak *s)
+{
+	return s->on || s->in_row >= IN_ROW / 2;
+}
+
 static bool begin(struct streak *s)
 {
 	s->in_row = 0;

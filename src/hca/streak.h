@@ -24,6 +24,8 @@ struct streak {
 
 /* The QP was rung. True: it has begun or is over, and the client has to be told. */
 bool streak_rung(struct ibfs_qp *qp, uint64_t now_ns);
+/* One goes on, or is about to begin. */
+bool streak_likely(const struct streak *streak);
 /* Requests that the process has produced, ever; modulo 2^32. */
 uint32_t streak_posted(const struct ibfs_qp *qp);
 

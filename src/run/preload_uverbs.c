@@ -31,7 +31,9 @@
 
 #define PAGES_SIZE	(UVERBS_BELLS_SIZE + UVERBS_ARMS_SIZE)
 #define FDS		1024	/* uverbs files with higher descriptors ring always */
-#define RING_EVERY	4096	/* in case that the daemon has died since it looked by itself */
+/* In case that the daemon has died, or can serve it in a better way by now. */
+#define WRITE_EVERY	256
+#define WRITE_SELDOM	4096	/* of those that need not ring */
 
 static bool has_descriptor(uint64_t command)
 {
@@ -146,7 +148,8 @@ static bool need_not_write(int fd, const void *buf, size_t size)
 	atomic_thread_fence(memory_order_seq_cst);
 	doorbell = page->doorbells[cmd.post.qp_handle];
 	count = ++left_out[fd];
-	if (doorbell == DOORBELL_ASK || !(count % RING_EVERY))
+	if (doorbell == DOORBELL_ASK ||
+	    !(count % (doorbell == DOORBELL_RING ? WRITE_EVERY : WRITE_SELDOM)))
 		return false;
 	if (doorbell == DOORBELL_QUIET || (doorbell == DOORBELL_SELDOM && count % DOORBELL_EVERY))
 		return true;
