@@ -44,12 +44,14 @@ each_type()	# TYPES COMMAND...
 	pair ib_write_bw -b -n 50
 	pair ib_read_bw -b -n 50
 	pair ib_atomic_bw -b -n 50
+	each_type "UC UD" ib_send_bw -b -n 50 -s 2048
 }
 
 @test "64 QPs" {
 	pair ib_send_bw -q 64 -n 20 -s 4096
 	pair ib_write_bw -q 64 -n 20 -s 4096
 	pair ib_read_bw -q 64 -n 20 -s 4096
+	pair ib_atomic_bw -q 64 -n 20
 }
 
 @test "events" {
@@ -57,6 +59,15 @@ each_type()	# TYPES COMMAND...
 	pair ib_send_bw -e -n 50
 	pair ib_read_lat -e -n 50
 	pair ib_atomic_lat -e -n 50
+	each_type "UC UD" ib_send_bw -e -n 50 -s 2048
+}
+
+@test "inline data, lists of requests, few outstanding, the old calls, on demand" {
+	pair ib_send_lat -n 50 -I 256 -s 256
+	pair ib_write_bw -n 200 -I 64 -s 64 -l 10
+	pair ib_read_bw -n 50 -o 1 -q 4
+	pair ib_send_bw -n 50 -r 2 -t 1 --use_old_post_send
+	pair ib_write_bw -n 50 --odp
 }
 
 @test "a shared receive queue" {

@@ -34,6 +34,6 @@ pair()
 	need_root; need_unshare; need_tool "$1"
 	serve "$port" "$1" -d rxe0 -p "$port" "${@:2}"
 	run ib timeout 60 "$1" -d rxe1 -p "$port" "${@:2}" localhost
-	served
+	served || fail "client, status $status:" "$output"
 	assert_status 0
 }
