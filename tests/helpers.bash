@@ -15,6 +15,7 @@ TOP=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
 BUILD=${IBFS_BUILD:-$TOP/build}
 PATH=$PATH:/usr/sbin:/sbin
 unset IBFS_MOUNT
+export TSAN_OPTIONS=suppressions=$TOP/tests/tsan.supp
 
 # Say why, to bats' log, and fail.
 fail()
