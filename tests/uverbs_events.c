@@ -813,7 +813,7 @@ static void hostile(struct queue *q)
 	complete(q);
 	n = find_words(words);
 	CHECK(n == 2);
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; n && i < 3000; i++) {
 		uint64_t desc;
 		struct ibv_wc wc;
 
