@@ -137,10 +137,10 @@ measure()
 	latency write private ib_write_lat
 	latency events private ib_send_lat -e
 	for memory in shared private; do
-		bandwidth "write65536$memory" "$memory" ib_write_bw 65536 5000
-		bandwidth "write1048576$memory" "$memory" ib_write_bw 1048576 1000
-		bandwidth "read65536$memory" "$memory" ib_read_bw 65536 5000
-		bandwidth "read1048576$memory" "$memory" ib_read_bw 1048576 1000
+		bandwidth "write65536$memory" "$memory" ib_write_bw 65536 50000
+		bandwidth "write1048576$memory" "$memory" ib_write_bw 1048576 5000
+		bandwidth "read65536$memory" "$memory" ib_read_bw 65536 50000
+		bandwidth "read1048576$memory" "$memory" ib_read_bw 1048576 5000
 		rate "rate$memory" "$memory" ib_write_bw -n 1000000
 		best "least$memory" least "$rate"
 	done
