@@ -353,6 +353,32 @@ static void test_datagrams(void)
 	close(client);
 }
 
+/* One that asks to connect can go before it was told, through another file even. */
+static void test_migrated_untold(void)
+{
+	struct rdma_ucm_migrate_resp resp;
+	struct rdma_ucm_migrate_id req = { .response = (uintptr_t)&resp };
+	struct pollfd server = { .fd = open_cm(0), .events = POLLIN };
+	int client = open_cm(0), other = open_cm(0);
+	uint32_t listener, id, last, events;
+
+	CHECK(!create(server.fd, RDMA_PS_UDP, &listener));
+	id = asker(client, listen_any(server.fd, listener));
+	CHECK(!ask(client, id, 4));
+	CHECK(poll(&server, 1, 10000) == 1);
+	/* Nobody knows its number: it is one of the next. */
+	req.fd = (uint32_t)server.fd;
+	last = id + 16;
+	for (req.id = id + 1; req.id != last; req.id++)
+		if (!command(other, RDMA_USER_CM_CMD_MIGRATE_ID, &req, sizeof(req), sizeof(resp)))
+			break;
+	CHECK(req.id != last && !destroy(other, req.id, &events));
+	CHECK(poll(&server, 1, 0) == 0);
+	close(server.fd);
+	close(other);
+	close(client);
+}
+
 /* Each end is killed at each stage; the other one hears of it, or needn't. */
 enum stage { LISTENS, IS_ASKED, KNOWS_IT };
 
@@ -670,6 +696,7 @@ int main(int argc, char **argv)
 	test_bad_waiter();
 	test_migrated();
 	test_datagrams();
+	test_migrated_untold();
 	for (enum stage stage = LISTENS; stage <= KNOWS_IT; stage++)
 		test_killed_server(stage);
 	test_killed_client();

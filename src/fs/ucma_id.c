@@ -70,18 +70,13 @@ void ucma_events_free(struct ucma_file *uf, const struct ucma_id *id)
 	}
 }
 
-void ucma_id_free(struct ucma_id *id)
+/* It may have moved since: what was on its way then is still at the other file. */
+static void forget_id(struct ucma_file *uf, const struct ucma_id *id)
 {
 	struct ucma_cmd *cmd;
 
-	ucma_resolve_stop(id);
-	ucma_path_stop(&id->query);
-	ucma_unlisten(id);
-	ucma_mcs_free(id);
-	cm_id_free(id->cm);
-	HASH_DEL(id->fs->ucma_ids, id);
 	/* An event of it that is being told counts for nobody any more. */
-	DL_FOREACH(id->uf->cmds, cmd) {
+	DL_FOREACH(uf->cmds, cmd) {
 		if (cmd->made == id)
 			cmd->made = NULL;
 		if (cmd->event && cmd->event->id == id)
@@ -89,7 +84,21 @@ void ucma_id_free(struct ucma_id *id)
 		if (cmd->event && cmd->event->made == id)
 			cmd->event->made = NULL;
 	}
-	ucma_events_free(id->uf, id);
+	ucma_events_free(uf, id);
+}
+
+void ucma_id_free(struct ucma_id *id)
+{
+	struct ucma_file *uf;
+
+	ucma_resolve_stop(id);
+	ucma_path_stop(&id->query);
+	ucma_unlisten(id);
+	ucma_mcs_free(id);
+	cm_id_free(id->cm);
+	HASH_DEL(id->fs->ucma_ids, id);
+	DL_FOREACH(id->fs->ucmas, uf)
+		forget_id(uf, id);
 	free(id);
 }
 

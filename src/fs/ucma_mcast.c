@@ -215,9 +215,8 @@ static void stop(struct ucma_mc *mc)
 }
 
 /* Events of it that are queued or being told are nobody's. */
-static void forget_events(const struct ucma_mc *mc)
+static void forget_events(struct ucma_file *uf, const struct ucma_mc *mc)
 {
-	struct ucma_file *uf = mc->id->uf;
 	struct ucma_event *event, *tmp;
 	struct ucma_cmd *cmd;
 
@@ -237,9 +236,12 @@ static void forget_events(const struct ucma_mc *mc)
 
 void ucma_mc_free(struct ucma_mc *mc)
 {
+	struct ucma_file *uf;
+
 	stop(mc);
 	leave(mc);
-	forget_events(mc);
+	DL_FOREACH(mc->fs->ucmas, uf)
+		forget_events(uf, mc);
 	DL_DELETE(mc->id->mcs, mc);
 	HASH_DEL(mc->fs->ucma_mcs, mc);
 	free(mc);

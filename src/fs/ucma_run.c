@@ -54,9 +54,13 @@ int ucma_respond(struct ucma_cmd *cmd, uint64_t response, const void *resp, size
 }
 
 /* An event whose telling ended; its id may have gone meanwhile. */
-static void settle_event(struct ucma_file *uf, struct ucma_event *event, int err)
+static void settle_event(struct ucma_event *event, int err)
 {
 	if (err && event->id) {
+		struct ucma_file *uf = event->id->uf;	/* it may have moved */
+
+		if (event->made)
+			event->made->uf = uf;
 		DL_PREPEND(uf->events, event);
 		ucma_events_serve(uf);
 		return;
@@ -80,7 +84,7 @@ static void settle(struct ucma_cmd *cmd, int err)
 	if (err && cmd->made_mc)
 		ucma_mc_free(cmd->made_mc);
 	if (cmd->event)
-		settle_event(cmd->uf, cmd->event, err);
+		settle_event(cmd->event, err);
 }
 
 static void detach(struct ucma_cmd *cmd)
