@@ -125,6 +125,28 @@ static void test_vfork(void)
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
 }
 
+/*
+ * Run before all constructors, the preloaded library's too, as other libraries'
+ * may be. Nothing of a sanitizer is there yet.
+ */
+static int early_end = -1;
+
+static void __attribute__((no_sanitize("address", "undefined", "thread")))
+run_early(int argc, char **argv, char **environment)
+{
+	static char program[] = "true";
+	static char *args[] = { program, NULL };
+	pid_t pid;
+
+	(void)argc;
+	(void)argv;
+	if (!posix_spawnp(&pid, program, NULL, NULL, args, environment))
+		waitpid(pid, &early_end, 0);
+}
+
+static void (*const early[])(int argc, char **argv, char **environment)
+	__attribute__((section(".preinit_array"), used)) = { run_early };
+
 int main(int argc, char **argv)
 {
 	if (argc < 2)
@@ -134,6 +156,7 @@ int main(int argc, char **argv)
 		return child(argc, argv);
 	if (readlink(SELF, name, sizeof(name) - 1) < 0)
 		return 2;
+	CHECK(!early_end);
 	test_all();
 	test_vfork();
 	return failed;

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@
 enum { ENV_MAX = 8192, VALUE_MAX = 8192 };
 
 static struct {
+	atomic_bool found;
 	const char *library;
 	int (*execvpe)(const char *, char *const *, char *const *);
 	int (*posix_spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *,
@@ -32,15 +34,23 @@ static struct {
 			    const posix_spawnattr_t *, char *const *, char *const *);
 } calls;
 
+/*
+ * Looked for at the first use, since other libraries' constructors may come
+ * before ours, and at the start at the latest: a child of vfork() only reads
+ * them. Any thread finds the same.
+ */
 static void __attribute__((constructor)) find_calls(void)
 {
 	Dl_info info;
 
+	if (atomic_load_explicit(&calls.found, memory_order_acquire))
+		return;
 	if (dladdr(&calls, &info) && info.dli_fname && *info.dli_fname == '/')
 		calls.library = info.dli_fname;
 	calls.execvpe = dlsym(RTLD_NEXT, "execvpe");
 	calls.posix_spawn = dlsym(RTLD_NEXT, "posix_spawn");
 	calls.posix_spawnp = dlsym(RTLD_NEXT, "posix_spawnp");
+	atomic_store_explicit(&calls.found, true, memory_order_release);
 }
 
 /* What an environment says to preload, if the library isn't in it; *count: its variables. */
@@ -91,8 +101,10 @@ static int run(const struct run *run, char *const env[])
 {
 	int saved = errno;
 	size_t index = 0, count;
-	const char *value = lacks(env, &index, &count);
+	const char *value;
 
+	find_calls();
+	value = lacks(env, &index, &count);
 	errno = saved;
 	return value ? run_with_more(run, env, value, index, count) : run->fn(run, env);
 }
