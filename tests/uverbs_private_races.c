@@ -124,7 +124,6 @@ static void test_replace(struct end *end)
 		memset(mem, 1, size);
 		pthread_create(&thread, NULL, deregister, reg(end, mem, size));
 		spin_ns(i % 100 * 10000);
-		munmap(mem, size);
 		CHECK(mmap(mem, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == mem);
 		mem[1] = 2;
 		pthread_join(thread, NULL);
