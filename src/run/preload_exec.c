@@ -12,6 +12,7 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -199,50 +200,51 @@ static void take_args(char *argv[], size_t num, const char *first, va_list *args
 		argv[i] = va_arg(*args, char *);
 }
 
+/* The environment is behind them, or ours. */
+static int run_list(int (*fn)(const char *, char *const *, char *const *), const char *name,
+		    const char *first, va_list *args, bool has_env)
+{
+	va_list counted;
+	size_t num;
+
+	va_copy(counted, *args);
+	num = count_args(&counted);
+	va_end(counted);
+	char *argv[num + 1];
+	take_args(argv, num, first, args);
+	return fn(name, argv, has_env ? va_arg(*args, char *const *) : environ);
+}
+
 int execl(const char *path, const char *arg, ...)
 {
 	va_list args;
-	size_t num;
+	int ret;
 
 	va_start(args, arg);
-	num = count_args(&args);
+	ret = run_list(execve, path, arg, &args, false);
 	va_end(args);
-	char *argv[num + 1];
-	va_start(args, arg);
-	take_args(argv, num, arg, &args);
-	va_end(args);
-	return execv(path, argv);
+	return ret;
 }
 
 int execlp(const char *file, const char *arg, ...)
 {
 	va_list args;
-	size_t num;
+	int ret;
 
 	va_start(args, arg);
-	num = count_args(&args);
+	ret = run_list(execvpe, file, arg, &args, false);
 	va_end(args);
-	char *argv[num + 1];
-	va_start(args, arg);
-	take_args(argv, num, arg, &args);
-	va_end(args);
-	return execvp(file, argv);
+	return ret;
 }
 
 int execle(const char *path, const char *arg, ...)
 {
-	char *const *env;
 	va_list args;
-	size_t num;
+	int ret;
 
 	va_start(args, arg);
-	num = count_args(&args);
-	env = va_arg(args, char *const *);
+	ret = run_list(execve, path, arg, &args, true);
 	va_end(args);
-	char *argv[num + 1];
-	va_start(args, arg);
-	take_args(argv, num, arg, &args);
-	va_end(args);
-	return execve(path, argv, env);
+	return ret;
 }
 /* NOLINTEND(*-inconsistent-declaration-parameter-name) */
