@@ -114,14 +114,15 @@ static enum doorbell what_to_tell(const struct ibfs_qp *qp)
 
 void poll_tell(struct ibfs_qp *qp)
 {
-	bool quiet = qp->polled || qp->busy;
+	enum doorbell tell;
 
 	/* Nobody looks in other states. */
 	qp->streak.on &= qp_takes(qp);
+	tell = what_to_tell(qp);
 	if (qp->client && qp->client->bell)
-		*qp->client->bell = what_to_tell(qp);
+		*qp->client->bell = tell;
 	if (qp->req.ring.buf)
-		ring_want_doorbell(&qp->req.ring, !quiet);
+		ring_want_doorbell(&qp->req.ring, tell != DOORBELL_QUIET);
 }
 
 bool poll_busy(struct ibfs_qp *qp, bool busy)
