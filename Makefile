@@ -46,6 +46,9 @@ else
 BUILD := build
 SAN :=
 endif
+ifneq ($(SAN),)
+override CPPFLAGS += -DIBFS_SANITIZED
+endif
 
 # A target that has to install packages first runs make again afterwards, which
 # then asks pkg-config anew.

@@ -282,7 +282,7 @@ teardown() { native_teardown; }
 	echo connect peer=b >qp/a/ctl
 	for line in "send mr=m1" "send mr=m0 mr=m1" "recv mr=m1" "bind_mw mw=w mr=m0" "fast_reg mr=f pages=0"; do
 		refuses "$line" qp/a/post
-		grep -qE "^refused ${line%% *}: m[rw]=(m1|w|f) is another device's" qp/a/status || fail "$line"
+		grep -qE "^refused ${line%% *}: m[rw]=(m1|w|f) is of device rxe1, but qp/a of rxe0\$" qp/a/status || fail "$line"
 	done
 	grep -qx "waiting 0" cq/c0/status
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 struct ibfs;
 struct ibfs_device;
@@ -126,6 +127,21 @@ struct ibfs_device {
 	unsigned int first_port, num_ports;	/* ports first_port..num_ports: a switch's only one is 0 */
 	struct ib_port_state *ports;	/* fs' own: issm holder and the like, by number */
 };
+
+/*
+ * Are the objects that a verb was given those of its device? A backend asks so
+ * before it looks into more than one. Who calls has refused others (by text,
+ * fs/obj_args.c; a uverbs file has handles of its own device only), so a no is
+ * this daemon's fault: it ends here in sanitized builds, and refuses elsewhere.
+ */
+static inline bool backend_own(bool own)
+{
+#ifdef IBFS_SANITIZED
+	if (!own)
+		abort();
+#endif
+	return own;
+}
 
 /* Put a device into, or take it out of, the tree (fs does what follows). */
 int device_add(struct ibfs *ibfs, struct ibfs_device *dev);	/* -EEXIST, -EINVAL (bad name) */

@@ -102,6 +102,8 @@ struct args {
 	struct ctl_line *line;
 	uint64_t used;			/* bit per word */
 	int err;
+	const struct obj *first;	/* whose device the command's object was given */
+	const char *first_key;
 };
 
 struct command {
@@ -149,14 +151,19 @@ uint64_t arg_num(struct args *args, const char *key, uint64_t max, uint64_t unse
 uint64_t arg_size(struct args *args, const char *key, uint64_t max, uint64_t unset);
 unsigned int arg_access(struct args *args, const char *key, unsigned int unset);
 bool arg_gid(struct args *args, const char *key, union ibv_gid *gid);
-/* An object of a kind that exists and that the caller may use; required: NULL is an error. */
+/*
+ * An object of a kind that exists, that the caller may use, and that is of the
+ * device of the command's object; that of one that is being created is the first
+ * one's that is named. required: NULL is an error.
+ */
 struct obj *arg_obj(struct args *args, const char *key, enum obj_kind kind, bool required);
+/* A QP of any device that the command's can reach, or NULL. */
+struct obj *arg_peer(struct args *args, const char *key);
 void arg_error(struct args *args, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* No words are left over, nothing went wrong: 0. */
 int args_end(struct args *args);
 int args_device(struct args *args);	/* device=NAME into obj->dev and ops */
-void args_use_device(struct args *args, const struct obj *from);
 void obj_unmake(struct obj *obj);	/* create failed after all */
 void access_print(struct textbuf *out, unsigned int access);
 /* obj_queue.c: lid= sl= gid= ... of a path, those not given stay. */

@@ -136,17 +136,11 @@ bool arg_gid(struct args *args, const char *key, union ibv_gid *gid)
 }
 
 /* Using an object takes the right to write to its ctl. */
-struct obj *arg_obj(struct args *args, const char *key, enum obj_kind kind, bool required)
+static struct obj *find_obj(struct args *args, enum obj_kind kind, const char *name)
 {
 	struct path dir = { .kind = KIND_OBJS, .sub = kind }, path;
-	const char *name = arg_text(args, key);
 	struct obj *obj;
 
-	if (!name) {
-		if (required)
-			arg_error(args, EINVAL, "%s=%s is missing", key, obj_kinds[kind]->name);
-		return NULL;
-	}
 	if (fs_lookup(args->obj->ibfs, dir, name, &path) || path.kind != KIND_OBJ) {
 		arg_error(args, ENOENT, "no %s/%s", obj_kinds[kind]->name, name);
 		return NULL;
@@ -158,9 +152,70 @@ struct obj *arg_obj(struct args *args, const char *key, enum obj_kind kind, bool
 		return NULL;
 	}
 	obj = path_obj(args->obj->ibfs, path);
-	if (obj->made)
+	if (obj->made && !obj->gone)
 		return obj;
-	arg_error(args, ENXIO, "%s/%s is not created", obj_kinds[kind]->name, name);
+	arg_error(args, ENXIO, "%s/%s is %s", obj_kinds[kind]->name, name,
+		  obj->gone ? "gone with its device" : "not created");
+	return NULL;
+}
+
+static struct obj *named_obj(struct args *args, const char *key, enum obj_kind kind, bool required)
+{
+	const char *name = arg_text(args, key);
+
+	if (name)
+		return find_obj(args, kind, name);
+	if (required)
+		arg_error(args, EINVAL, "%s=%s is missing", key, obj_kinds[kind]->name);
+	return NULL;
+}
+
+/* Why an object of another device isn't taken: both objects, and both devices. */
+static void refuse_device(struct args *args, const char *key, const struct obj *named, const char *why)
+{
+	const struct obj *obj = args->obj, *other = args->first ? args->first : obj;
+	char label[32], other_label[32];
+
+	arg_error(args, EINVAL, "%s=%.40s is of device %s, but %s%c%.40s of %s%s", key,
+		  obj_label(named, label), named->dev->name,
+		  args->first ? args->first_key : obj_kinds[obj->kind]->name,
+		  args->first ? '=' : '/', obj_label(other, other_label), obj->dev->name, why);
+}
+
+/*
+ * A backend gets objects of one device only: that of the object whose command it
+ * is or, where that is being created, of the first that the command names.
+ */
+struct obj *arg_obj(struct args *args, const char *key, enum obj_kind kind, bool required)
+{
+	struct obj *obj = args->obj, *named = named_obj(args, key, kind, required);
+
+	if (!named || named->dev == obj->dev)
+		return named;
+	if (!obj->dev) {
+		obj->dev = named->dev;
+		obj->ops = named->ops;
+		args->first = named;
+		args->first_key = key;
+		return named;
+	}
+	refuse_device(args, key, named, "");
+	return NULL;
+}
+
+/* In this daemon's fabric, or in the system's. */
+static bool same_fabric(const struct ibfs_device *a, const struct ibfs_device *b)
+{
+	return !a->ops->fabric_port == !b->ops->fabric_port;
+}
+
+struct obj *arg_peer(struct args *args, const char *key)
+{
+	struct obj *peer = named_obj(args, key, OBJ_QP, false);
+
+	if (!peer || same_fabric(peer->dev, args->obj->dev))
+		return peer;
+	refuse_device(args, key, peer, ", in another fabric");
 	return NULL;
 }
 
@@ -188,14 +243,6 @@ int args_device(struct args *args)
 		args->obj->ops = dev->ops->verbs;
 	}
 	return args->err;
-}
-
-void args_use_device(struct args *args, const struct obj *from)
-{
-	if (!from)
-		return;
-	args->obj->dev = from->dev;
-	args->obj->ops = from->ops;
 }
 
 static const struct command *find_command(const struct obj *obj, const char *name)

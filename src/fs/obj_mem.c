@@ -202,7 +202,6 @@ static int mr_create(struct args *args)
 		arg_error(args, EINVAL, "size=BYTES is missing");
 	if (args_end(args))
 		return args->err;
-	args_use_device(args, pd);
 	return mr_make(args, pd, &init);
 }
 
@@ -268,7 +267,6 @@ static int mw_create(struct args *args)
 
 	if (args_end(args))
 		return args->err;
-	args_use_device(args, pd);
 	err = obj->ops->alloc_mw(pd->pd, type, &obj->mw);
 	return err ? obj_fail(obj, -err, "create: expected type=1 or 2") : 0;
 }

@@ -46,21 +46,9 @@ static uint64_t next_size(struct args *args, unsigned int at, const char *key, u
 	return unset;
 }
 
-/* Keys of another device's objects may be keys of other objects here. */
-static struct obj *own_obj(struct args *args, const char *key, enum obj_kind kind, bool required)
-{
-	struct obj *obj = arg_obj(args, key, kind, required);
-	char label[32];
-
-	if (!obj || obj->dev == args->obj->dev)
-		return obj;
-	arg_error(args, EINVAL, "%s=%s is another device's", key, obj_label(obj, label));
-	return NULL;
-}
-
 static void one_sge(struct args *args, struct post *post, unsigned int at)
 {
-	struct obj *mr = own_obj(args, "mr", OBJ_MR, true);
+	struct obj *mr = arg_obj(args, "mr", OBJ_MR, true);
 	struct ibfs_mr_attr attr;
 	uint64_t off, len;
 
@@ -144,7 +132,7 @@ static uint32_t next_key(uint32_t key)
 
 static void parse_bind(struct args *args, struct ibfs_wr *wr)
 {
-	struct obj *mw = own_obj(args, "mw", OBJ_MW, true), *mr = own_obj(args, "mr", OBJ_MR, false);
+	struct obj *mw = arg_obj(args, "mw", OBJ_MW, true), *mr = arg_obj(args, "mr", OBJ_MR, false);
 	struct ibfs_mw_attr mwa = { 0 };
 	struct ibfs_mr_attr mra = { 0 };
 
@@ -193,7 +181,7 @@ static void parse_pages(struct args *args, struct post *post)
 
 static void parse_reg(struct args *args, struct post *post)
 {
-	struct obj *mr = own_obj(args, "mr", OBJ_MR, true);
+	struct obj *mr = arg_obj(args, "mr", OBJ_MR, true);
 	struct ibfs_mr_attr attr = { 0 };
 	struct ibfs_wr *wr = &post->wr;
 
@@ -249,7 +237,7 @@ static void parse_header(struct args *args, struct post *post)
 
 static void parse_datagram(struct args *args, struct post *post)
 {
-	struct obj *ah = own_obj(args, "ah", OBJ_AH, true);
+	struct obj *ah = arg_obj(args, "ah", OBJ_AH, true);
 
 	post->wr.ud.ah = ah ? ah->ah : NULL;
 	post->wr.ud.remote_qpn = arg_num(args, "qpn", UINT32_MAX, 0);

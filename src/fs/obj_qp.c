@@ -184,7 +184,7 @@ static int connect_pair(struct obj *obj, struct obj *peer, struct ibv_qp_attr *a
 
 static int qp_connect(struct args *args)
 {
-	struct obj *obj = args->obj, *peer = arg_obj(args, "peer", OBJ_QP, false);
+	struct obj *obj = args->obj, *peer = arg_peer(args, "peer");
 	struct ibv_qp_attr attr = { 0 };
 	int mask = qp_attributes(args, &attr);
 	uint64_t psn = arg_num(args, "psn", UINT32_MAX, 0);
@@ -211,7 +211,6 @@ static int qp_open(struct args *args, struct obj *xrcd, uint32_t qpn)
 		arg_error(args, EINVAL, "xrcd= is missing");
 	if (args_end(args) || !xrcd)
 		return args->err;
-	args_use_device(args, xrcd);
 	obj_client(obj);
 	err = obj->ops->open_qp(xrcd->xrcd, qpn, &obj->client, &obj->qp);
 	if (err)
@@ -277,7 +276,6 @@ static int qp_create(struct args *args)
 		return qp_open(args, xrcd, opened);
 	if (args_end(args))
 		return args->err;
-	args_use_device(args, pd ? pd : xrcd);
 	args->obj->scq = cq;
 	args->obj->rcq = recv_cq ? recv_cq : cq;
 	return qp_make(args->obj, &init);

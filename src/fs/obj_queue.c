@@ -117,10 +117,9 @@ static int srq_create(struct args *args)
 
 	if (args_end(args))
 		return args->err;
-	args_use_device(args, pd);
 	obj_client(obj);
 	err = obj->ops->create_srq(pd->pd, &init, &obj->client, &obj->srq);
-	return err ? obj_fail(obj, -err, "create: wr= or sge= is out of range, or another device's") : 0;
+	return err ? obj_fail(obj, -err, "create: wr= or sge= is out of range") : 0;
 }
 
 static int srq_resize(struct args *args)
@@ -215,7 +214,6 @@ static int ah_create(struct args *args)
 	struct ibv_ah_attr attr = { .port_num = port };
 	int err;
 
-	args_use_device(args, pd);
 	if (slid && !args->err)
 		err = ah_from_wc(args, &attr, port, slid);
 	else {
@@ -298,7 +296,6 @@ static int mcast_create(struct args *args)
 	obj->lid_value = arg_num(args, "lid", UINT16_MAX, 0);
 	if (args_end(args))
 		return args->err;
-	args_use_device(args, qp);
 	err = obj->ops->attach_mcast(qp->qp, &obj->gid_value, obj->lid_value);
 	if (err)
 		return obj_fail(obj, -err, "create: %s", err == -EINVAL ?

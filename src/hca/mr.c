@@ -128,7 +128,7 @@ int mr_rereg(struct ibfs_mr *mr, int flags, struct ibfs_pd *pd, const struct ibf
 		return -EINVAL;
 	if (mr->windows)
 		return -EBUSY;
-	if (flags & IBV_REREG_MR_CHANGE_PD && pd->verbs != mr->pd->verbs)
+	if (flags & IBV_REREG_MR_CHANGE_PD && !backend_own(pd->verbs == mr->pd->verbs))
 		return -EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
 		access = init->access;

@@ -115,11 +115,22 @@ static bool cap_ok(const struct ibv_qp_cap *cap)
 	       cap->max_inline_data <= VERBS_MAX_INLINE;
 }
 
+static bool init_own(const struct verbs *verbs, const struct ibfs_qp_init *init)
+{
+	return backend_own((!init->pd || init->pd->verbs == verbs) &&
+			   (!init->xrcd || init->xrcd->verbs == verbs) &&
+			   (!init->send_cq || init->send_cq->verbs == verbs) &&
+			   (!init->recv_cq || init->recv_cq->verbs == verbs) &&
+			   (!init->srq || init->srq->verbs == verbs));
+}
+
 /* Who needs what: A14.5 for XRC, 11.2.5.1 for the rest. */
 static int init_check(const struct verbs *verbs, const struct ibfs_qp_init *init)
 {
 	bool tgt = init->type == IBV_QPT_XRC_RECV, ini = init->type == IBV_QPT_XRC_SEND;
 
+	if (!init_own(verbs, init))
+		return -EINVAL;
 	if (init->type == IBFS_QPT_RAW_IPV6 || init->type == IBFS_QPT_RAW_ETHERTYPE ||
 	    !qp_type_name(init->type))
 		return -EOPNOTSUPP;
@@ -138,11 +149,6 @@ static int init_check(const struct verbs *verbs, const struct ibfs_qp_init *init
 		return -EINVAL;
 	if (init->create_flags & ~(unsigned int)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB ||
 	    (init->create_flags && init->type != IBV_QPT_UD))
-		return -EINVAL;
-	if ((init->pd && init->pd->verbs != verbs) || (init->xrcd && init->xrcd->verbs != verbs) ||
-	    (init->send_cq && init->send_cq->verbs != verbs) ||
-	    (init->recv_cq && init->recv_cq->verbs != verbs) ||
-	    (init->srq && init->srq->verbs != verbs))
 		return -EINVAL;
 	return 0;
 }

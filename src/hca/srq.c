@@ -18,8 +18,8 @@ int srq_create(struct ibfs_pd *pd, const struct ibfs_srq_init *init, struct verb
 	if (init->attr.max_wr < 1 || init->attr.max_wr > (uint32_t)verbs_limits.max_srq_wr ||
 	    init->attr.max_sge > (uint32_t)verbs_limits.max_srq_sge)
 		return -EINVAL;
-	if (init->xrc && (!init->xrcd || !init->cq || init->xrcd->verbs != verbs ||
-			  init->cq->verbs != verbs))
+	if (init->xrc && (!init->xrcd || !init->cq ||
+			  !backend_own(init->xrcd->verbs == verbs && init->cq->verbs == verbs)))
 		return -EINVAL;
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)

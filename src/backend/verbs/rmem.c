@@ -102,6 +102,8 @@ int rmr_rereg(struct ibfs_mr *mr, int flags, struct ibfs_pd *pd, const struct ib
 	};
 	int err;
 
+	if (!backend_own(robj_is(rmr->obj.rdev, ROBJ_PD, pd)))
+		return -EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
 		return -EOPNOTSUPP;
 	err = rcall(rmr->obj.rdev, rereg_job, &call, sizeof(call), "register memory anew");

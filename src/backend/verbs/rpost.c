@@ -76,11 +76,17 @@ static int fill_data(struct post_call *call, const struct ibfs_wr *wr)
 	return 0;
 }
 
-static void fill_ud(struct ibv_send_wr *to, const struct ibfs_wr *wr)
+static int fill_ud(struct ibv_send_wr *to, const struct rqp *qp, const struct ibfs_wr *wr)
 {
-	to->wr.ud.ah = wr->ud.ah ? ((struct robj *)wr->ud.ah)->ibv : NULL;
+	const struct rah *ah = (const struct rah *)wr->ud.ah;
+
+	if (!ah || !backend_own(robj_is(qp->obj.rdev, ROBJ_AH, ah)) ||
+	    ah->pd != (const struct rpd *)qp->init.pd)
+		return -EINVAL;
+	to->wr.ud.ah = ah->obj.ibv;
 	to->wr.ud.remote_qpn = wr->ud.remote_qpn;
 	to->wr.ud.remote_qkey = wr->ud.remote_qkey;
+	return 0;
 }
 
 static int fill_lso(struct post_call *call, const struct ibfs_wr *wr)
@@ -96,6 +102,7 @@ static int fill_lso(struct post_call *call, const struct ibfs_wr *wr)
 static int fill_target(struct post_call *call, const struct rqp *qp, const struct ibfs_wr *wr)
 {
 	struct ibv_send_wr *to = &call->wr;
+	int err;
 
 	if (wr->opcode == IBFS_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBFS_WR_ATOMIC_FETCH_AND_ADD) {
 		to->wr.atomic.remote_addr = wr->atomic.remote_addr;
@@ -103,9 +110,9 @@ static int fill_target(struct post_call *call, const struct rqp *qp, const struc
 		to->wr.atomic.swap = wr->atomic.swap;
 		to->wr.atomic.rkey = wr->atomic.rkey;
 	} else if (qp->init.type == IBV_QPT_UD) {
-		fill_ud(to, wr);
-		if (!to->wr.ud.ah)
-			return -EINVAL;
+		err = fill_ud(to, qp, wr);
+		if (err)
+			return err;
 	} else {
 		to->wr.rdma.remote_addr = wr->rdma.remote_addr;
 		to->wr.rdma.rkey = wr->rdma.rkey;

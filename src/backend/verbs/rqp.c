@@ -66,6 +66,14 @@ static void fill_init(struct ibv_qp_init_attr_ex *ex, const struct ibfs_qp_init 
 		ex->comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
 }
 
+static bool init_own(const struct rdev *rdev, const struct ibfs_qp_init *init)
+{
+	return backend_own(robj_is(rdev, ROBJ_PD, init->pd) && robj_is(rdev, ROBJ_SRQ, init->srq) &&
+			   robj_is(rdev, ROBJ_CQ, init->send_cq) &&
+			   robj_is(rdev, ROBJ_CQ, init->recv_cq) &&
+			   robj_is(rdev, ROBJ_XRCD, init->xrcd));
+}
+
 int rqp_create(struct ibfs_device *dev, const struct ibfs_qp_init *init,
 	       struct verbs_client *client, struct ibfs_qp **out)
 {
@@ -77,6 +85,8 @@ int rqp_create(struct ibfs_device *dev, const struct ibfs_qp_init *init,
 
 	if (err)
 		return err;
+	if (!init_own(rdev, init))
+		return -EINVAL;
 	fill_init(&call.init, init);
 	err = robj_make(rdev, ROBJ_QP, sizeof(*qp), create_job, &call.call, sizeof(call),
 			"make such a QP", &obj);

@@ -53,6 +53,8 @@ int rsrq_create(struct ibfs_pd *pd, const struct ibfs_srq_init *init,
 	struct rsrq *srq;
 	int err;
 
+	if (!backend_own(robj_is(rdev, ROBJ_XRCD, init->xrcd) && robj_is(rdev, ROBJ_CQ, init->cq)))
+		return -EINVAL;
 	err = robj_make(rdev, ROBJ_SRQ, sizeof(*srq), create_job, &call.call, sizeof(call),
 			"make a shared receive queue", &obj);
 	if (err)

@@ -102,6 +102,13 @@ int robj_destroy(struct robj *obj);
 /* Without the device: what this side has of it. */
 void robj_free(struct robj *obj);
 struct robj *robj_find(struct rdev *rdev, enum robj_kind kind, const void *ibv);
+/* Is it, where there is one, of that device and kind? For backend_own(). */
+static inline bool robj_is(const struct rdev *rdev, enum robj_kind kind, const void *obj)
+{
+	const struct robj *robj = obj;
+
+	return !robj || (robj->rdev == rdev && robj->kind == kind);
+}
 
 extern const struct verbs_ops rdev_verbs_ops;
 int rverbs_start(struct rdev *rdev, struct ibv_comp_channel *channel);	/* -ENOMEM */
