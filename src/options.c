@@ -14,6 +14,7 @@
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
 
+#include "deadmount.h"
 #include "options.h"
 
 static const char usage[] =
@@ -135,19 +136,30 @@ bool options_parse(int argc, char **argv, struct options *opts, int *status)
 	return parse_arguments(argc - optind, argv + optind, opts, status);
 }
 
-/* What would make the mount fail is told in words of ours, before libfuse's. */
-int options_check_mountpoint(struct options *opts)
+/* Absolute. A path that ends with a slash is asked for more than a dead mount answers. */
+static char *resolve(const char *name)
 {
-	const char *name = opts->name;
+	size_t len = strlen(name);
+	char *bare, *path;
+
+	while (len > 1 && name[len - 1] == '/')
+		len--;
+	bare = strndup(name, len);
+	path = bare ? realpath(bare, NULL) : NULL;
+	free(bare);
+	return path;
+}
+
+/* A directory that can be reached; what a daemon that was killed left there goes. */
+static int check_directory(const char *name, const char *path)
+{
 	struct statvfs fs;
 	struct stat st;
-	int fd;
+	int removed;
 
-	if (!name)
-		return 0;
-	opts->mountpoint = realpath(name, NULL);
+	removed = path ? deadmount_remove(path) : 0;
 	/* statvfs asks the daemon of a mount that is there already; attributes are cached. */
-	if (!opts->mountpoint || stat(opts->mountpoint, &st) || statvfs(opts->mountpoint, &fs)) {
+	if (!path || stat(path, &st) || statvfs(path, &fs)) {
 		say("mount point %s: %s%s", name, strerror(errno),
 		    errno == ENOTCONN ? " (a dead mount: umount it first)" : "");
 		return -1;
@@ -156,6 +168,21 @@ int options_check_mountpoint(struct options *opts)
 		say("mount point %s: %s", name, strerror(ENOTDIR));
 		return -1;
 	}
+	if (removed > 0)
+		say("mount point %s: unmounted what a daemon that died had left there", name);
+	return 0;
+}
+
+/* What would make the mount fail is told in words of ours, before libfuse's. */
+int options_check_mountpoint(struct options *opts)
+{
+	int fd;
+
+	if (!opts->name)
+		return 0;
+	opts->mountpoint = resolve(opts->name);
+	if (check_directory(opts->name, opts->mountpoint))
+		return -1;
 	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
 		say("/dev/fuse: %s%s", strerror(errno),

@@ -120,18 +120,6 @@ one_line()
 	one_line "mount point $DIR/file: Not a directory"
 }
 
-@test "a mount point whose daemon was killed" {
-	local pid
-	"$BUILD/ibfs" -f "$MNT" 3>&- &
-	pid=$!
-	wait_for mountpoint -q "$MNT"
-	kill -KILL $pid
-	wait_for is_gone $pid
-	run -1 "$BUILD/ibfs" "$MNT"
-	umount -l "$MNT"
-	one_line "umount it first"
-}
-
 @test "/dev/fuse missing" {
 	need_root
 	need_unshare
