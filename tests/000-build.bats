@@ -84,14 +84,6 @@ load helpers
 	run -0 "$BATS_TEST_TMPDIR/x/usr/sbin/ibfs" -V
 }
 
-@test "the systemd unit is right" {
-	need_tool systemd-analyze
-	sed "s|@SBINDIR@/ibfs|/bin/true|; s|@SYSCONFDIR@|/etc|" \
-		"$TOP/contrib/systemd/ibfs.service.in" >"$BATS_TEST_TMPDIR/ibfs.service"
-	run systemd-analyze verify --man=no "$BATS_TEST_TMPDIR/ibfs.service"
-	refute_line 'ibfs\.service:[0-9]'
-}
-
 @test "make help tells of every target" {
 	local target
 	run -0 make -s -C "$TOP" help
