@@ -255,6 +255,12 @@ static const struct setting limits_settings[] = {
 	{ "errors", value_uint, MEMBER(conf, errors), .min = 1, .max = 1000000 },
 	{ "events", value_uint, MEMBER(conf, events), .min = 1, .max = 1000000 },
 	{ "user_objects", value_uint, MEMBER(conf, user_objects), .min = 1, .max = 1 << 28 },
+	{ "user_files", value_uint, MEMBER(conf, user_files), .min = 1, .max = 1 << 28 },
+	{ "user_memory", value_uint, MEMBER(conf, user_memory), .min = 1, .max = 1 << 28 },
+	{ "user_descriptors", value_uint, MEMBER(conf, user_descriptors), .min = 1, .max = 1 << 28 },
+	{ "user_mappings", value_uint, MEMBER(conf, user_mappings), .min = 1, .max = 1 << 28 },
+	{ "user_connections", value_uint, MEMBER(conf, user_connections), .min = 1, .max = 1 << 28 },
+	{ "reserve", value_uint, MEMBER(conf, reserve), .min = 0, .max = 90 },
 	{ 0 }
 };
 
@@ -390,7 +396,9 @@ static struct conf *conf_new(void)
 	conf->realtime = conf->passthrough = conf->bells = true;
 	conf->errors = 256;
 	conf->events = 1024;
-	conf->user_objects = 16384;
+	conf->user_objects = conf->user_files = 16384;
+	conf->user_memory = 256;
+	conf->reserve = 10;
 	conf->priv = text;
 	return conf;
 }

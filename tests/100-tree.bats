@@ -28,7 +28,7 @@ check_format()	# NAME REGEX
 
 @test "the root has what the manual says" {
 	run -0 ls "$MNT"
-	[ "$output" = $'README\nah\ncq\ndev\nerrors\nevents\nfabric\nmcast\nmetrics\nmr\nmw\npd\npinned\nqp\nrxe0\nrxe1\nsrq\nsys\nversion\nxrcd' ]
+	[ "$output" = $'README\naccounts\nah\ncq\ndev\nerrors\nevents\nfabric\nmcast\nmetrics\nmr\nmw\npd\npinned\nqp\nrxe0\nrxe1\nsrq\nsys\nversion\nxrcd' ]
 	[ "$(cat "$MNT/version")" = "$("$BUILD/ibfs" -V | cut -d' ' -f2)" ]
 	grep -q 'ibfs(5)' "$MNT/README"
 }
@@ -260,7 +260,8 @@ check_format()	# NAME REGEX
 	run -0 awk '
 		/^# HELP [a-z0-9_]+ ./ { next }
 		/^# TYPE [a-z0-9_]+ (counter|gauge)$/ { type[$3] = 1; next }
-		/^[a-z0-9_]+(\{device="[^"]+",port="[0-9]+"\})? [0-9.e+]+$/ {
+		/^[a-z0-9_]+(\{device="[^"]+",port="[0-9]+"\})? [0-9.e+]+$/ ||
+		/^ibfs_account_[a-z]+\{uid="[0-9]+",peer="",item="[a-z_]+"\} [0-9]+$/ {
 			name = $1; sub(/\{.*/, "", name)
 			if (type[name]) next
 		}

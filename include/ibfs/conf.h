@@ -81,7 +81,12 @@ struct conf {
 	bool realtime;			/* the engine may be SCHED_FIFO */
 	bool bells;			/* doorbells may be rung by futex */
 	unsigned int errors, events;	/* lines that the files of these names keep */
-	unsigned int user_objects;	/* of each kind of verbs' resources; not root's */
+	/* what a user other than root may have; 0: a share of what there is */
+	unsigned int user_objects;	/* of each kind of verbs' resources and the like */
+	unsigned int user_files;	/* and 9P's fids */
+	unsigned int user_memory;	/* MiB */
+	unsigned int user_descriptors, user_mappings, user_connections;
+	unsigned int reserve;		/* per cent of those three that are root's alone */
 	void *priv;
 };
 

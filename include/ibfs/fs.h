@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <ibfs/account.h>
+
 struct file;
 struct fs_req;
 struct ibfs;
@@ -44,6 +46,7 @@ struct fs_cred {
 	pid_t pid;
 	const gid_t *groups;
 	unsigned int num_groups;
+	struct account *account;	/* who pays; NULL: the uid. Whoever has it holds it */
 };
 
 struct file;
@@ -88,6 +91,7 @@ struct file {
 	unsigned int hints;		/* FILE_* below, for the front end */
 	int backing;			/* descriptor that mmap() maps, -1: none; ops' own */
 	struct fs_cred opener;
+	struct charge charge;		/* the opener's; ops may take more on it */
 	void *priv;			/* of ops */
 	void *front;			/* of the front end (poll handle, fid) */
 	void (*wake)(struct file *file);	/* front end's: readiness may have changed */

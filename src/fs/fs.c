@@ -19,6 +19,8 @@
 #include "fs/obj.h"
 #include "fs/rows.h"
 
+enum { FILE_MEMORY = 1024 };	/* what an open file takes, with its front end's part, about */
+
 struct override {
 	uint64_t ino;
 	mode_t mode;
@@ -40,7 +42,8 @@ int fs_init(struct ibfs *ibfs)
 	fs->next_mad = 1;
 	ibfs->fs = fs;
 	ibfs->follow = follow_new(ibfs);
-	return objs_init(ibfs);
+	fs->accounts = accounts_new(ibfs);
+	return fs->accounts ? objs_init(ibfs) : -ENOMEM;
 }
 
 void fs_exit(struct ibfs *ibfs)
@@ -62,6 +65,7 @@ void fs_exit(struct ibfs *ibfs)
 	task_cancel(ibfs->tasks, &fs->refresh);
 	free(fs->umads);
 	free(fs->uverbs_slots);
+	accounts_free(fs->accounts, false);
 	free(fs);
 	ibfs->fs = NULL;
 }
@@ -240,6 +244,30 @@ int fs_setattr(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
 	return override_set(ibfs->fs, &new);
 }
 
+/* On the account of who opens it; -EDQUOT, -ENOMEM. */
+static int file_new(const struct fs_req *req, struct file **filep)
+{
+	struct fs *fs = req->ibfs->fs;
+	struct file *file = calloc(1, sizeof(*file));
+	int err = file ? charge_begin(&file->charge, fs->accounts, &req->cred, ACCOUNT_FILES) : -ENOMEM;
+
+	if (!err) {
+		err = charge_take(&file->charge, ACCOUNT_MEMORY, FILE_MEMORY);
+		if (err)
+			charge_end(&file->charge);
+	}
+	if (err) {
+		free(file);
+		return err;
+	}
+	file->ibfs = req->ibfs;
+	file->backing = -1;
+	file->opener = req->cred;
+	fs->open_files++;
+	*filep = file;
+	return 0;
+}
+
 ssize_t fs_open(struct fs_req *req, struct path path, unsigned int flags, struct file **filep)
 {
 	const struct kind_row *row;
@@ -254,17 +282,13 @@ ssize_t fs_open(struct fs_req *req, struct path path, unsigned int flags, struct
 	row = &kinds[path.kind];
 	if (!row->ops)
 		return S_ISDIR(row->mode) ? -EISDIR : -ENXIO;
-	file = calloc(1, sizeof(*file));
-	if (!file)
-		return -ENOMEM;
-	file->ibfs = req->ibfs;
+	ret = file_new(req, &file);
+	if (ret)
+		return ret;
 	file->path = path;
 	file->ops = row->ops;
 	file->flags = flags;
-	file->backing = -1;
-	file->opener = req->cred;
 	req->file = file;
-	req->ibfs->fs->open_files++;
 	*filep = file;
 	return file->ops->open ? file->ops->open(file, req) : 0;
 }
@@ -366,6 +390,7 @@ void fs_release(struct file *file)
 		free(text);
 	}
 	file->ibfs->fs->open_files--;
+	charge_end(&file->charge);
 	free(file);
 }
 

@@ -144,6 +144,7 @@ int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 	daemon_value(out, "devices", "gauge", "Devices in the tree", devices);
 	if (ibfs->fabric)
 		fabric_values(ibfs->fabric, out);
+	accounts_metrics(ibfs->fs->accounts, out);
 	daemon_value(out, "open_files", "gauge", "Open files", ibfs->fs->open_files);
 	daemon_value(out, "rdma_cm_ids", "gauge", "Identifiers of connections by rdma_cm",
 		     ucma_count(ibfs->fs));

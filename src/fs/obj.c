@@ -12,6 +12,9 @@
 
 #include "fs/obj.h"
 
+/* What an object takes, with its events and the engine's part, about. */
+enum { OBJ_MEMORY = 4096 };
+
 const struct obj_ops *const obj_kinds[OBJ_KINDS] = {
 	[OBJ_PD] = &pd_obj, [OBJ_XRCD] = &xrcd_obj, [OBJ_CQ] = &cq_obj, [OBJ_MR] = &mr_obj,
 	[OBJ_MW] = &mw_obj, [OBJ_SRQ] = &srq_obj, [OBJ_AH] = &ah_obj, [OBJ_QP] = &qp_obj,
@@ -146,7 +149,7 @@ static struct obj *obj_alloc(struct ibfs *ibfs, enum obj_kind kind, const char *
 		return NULL;
 	obj->ibfs = ibfs;
 	obj->kind = kind;
-	obj->uid = obj->maker = cred->uid;
+	obj->uid = cred->uid;
 	obj->gid = cred->gid;
 	obj->mode = mode;
 	obj->next_wr = 1;
@@ -169,15 +172,20 @@ free:
 int obj_new(struct ibfs *ibfs, enum obj_kind kind, const char *name, const struct fs_cred *cred,
 	    mode_t mode, struct obj **new_obj)
 {
-	int err = quota_take(ibfs, cred->uid, kind);
+	struct charge charge;
+	int err = charge_begin(&charge, ibfs->fs->accounts, cred, obj_item(kind));
 
+	if (!err)
+		err = charge_take(&charge, ACCOUNT_MEMORY, OBJ_MEMORY);
+	if (!err) {
+		*new_obj = obj_alloc(ibfs, kind, name, cred, mode);
+		err = *new_obj ? 0 : -ENOMEM;
+	}
 	if (err)
-		return err;
-	*new_obj = obj_alloc(ibfs, kind, name, cred, mode);
-	if (*new_obj)
-		return 0;
-	quota_give(ibfs, cred->uid, kind);
-	return -ENOMEM;
+		charge_end(&charge);
+	else
+		(*new_obj)->charge = charge;
+	return err;
 }
 
 static void obj_free(struct obj *obj)
@@ -193,7 +201,7 @@ static void obj_free(struct obj *obj)
 		DL_DELETE(objs->doomed, obj);
 	for (; obj->event_count; obj->event_count--)
 		free(obj->events[obj->event_head++ % OBJ_EVENTS_KEPT]);
-	quota_give(obj->ibfs, obj->maker, obj->kind);
+	charge_end(&obj->charge);
 	free(obj->name);
 	free(obj);
 }
@@ -355,7 +363,6 @@ void objs_exit(struct ibfs *ibfs)
 		free(objs->list[kind]);
 	}
 	pins_free(objs);
-	quotas_free(objs);
 	free(objs);
 	ibfs->fs->objs = NULL;
 }

@@ -21,6 +21,13 @@ enum obj_kind {
 	OBJ_PD, OBJ_XRCD, OBJ_CQ, OBJ_MR, OBJ_MW, OBJ_SRQ, OBJ_AH, OBJ_QP, OBJ_MCAST, OBJ_KINDS,
 };
 
+/* A kind as an account has it. */
+static inline enum account_item obj_item(enum obj_kind kind)
+{
+	_Static_assert(ACCOUNT_MCAST - ACCOUNT_PD == OBJ_MCAST - OBJ_PD, "one order");
+	return ACCOUNT_PD + kind;
+}
+
 /* path.port of a KIND_OBJ_FILE: which file. */
 enum obj_file {
 	OBJ_CTL, OBJ_STATUS, OBJ_EVENTS, OBJ_DATA, OBJ_LKEY, OBJ_RKEY, OBJ_WC, OBJ_RING, OBJ_LIMIT,
@@ -63,7 +70,7 @@ struct obj {
 		struct obj *member;	/* MCAST: whose QP is attached */
 	};
 	struct memory *mem;		/* MR */
-	uid_t maker;			/* on whose account it is */
+	struct charge charge;		/* its maker's */
 	uid_t pin_uid;			/* and its memory */
 	uint64_t pin_bytes;
 	union ibv_gid gid_value;	/* MCAST */
@@ -92,7 +99,6 @@ struct objs {
 	struct obj *qpns;
 	struct obj *doomed;
 	struct pin *pins;
-	struct quota *quotas;		/* uthash by uid */
 };
 
 /* A command's arguments, each fetched once; the first error stays in err. */
@@ -181,11 +187,6 @@ void msg_free(struct obj *obj);		/* the QP or CQ went: what was under way is dro
 
 /* obj_post.c: a work request as text. */
 int obj_post_line(struct args *args);
-
-/* obj_quota.c: one more of a user's: -EDQUOT, told in `errors`; -ENOMEM. One less. */
-int quota_take(struct ibfs *ibfs, uid_t uid, enum obj_kind kind);
-void quota_give(struct ibfs *ibfs, uid_t uid, enum obj_kind kind);
-void quotas_free(struct objs *objs);
 
 /* obj_mem.c: memory that users hold, against RLIMIT_MEMLOCK. -ENOMEM. */
 int pin_add(struct obj *obj, const struct fs_cred *cred, uint64_t bytes);

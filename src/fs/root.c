@@ -10,7 +10,7 @@
 
 #include "fs/obj.h"
 
-enum { ROOT_README, ROOT_VERSION, ROOT_ERRORS, ROOT_METRICS, ROOT_PINNED, ROOT_TEXTS };
+enum { ROOT_README, ROOT_VERSION, ROOT_ERRORS, ROOT_METRICS, ROOT_PINNED, ROOT_ACCOUNTS, ROOT_TEXTS };
 
 const struct entry root_entries[] = {
 	{ "README", KIND_ROOT_TEXT, ROOT_README },
@@ -18,6 +18,7 @@ const struct entry root_entries[] = {
 	{ "errors", KIND_ROOT_TEXT, ROOT_ERRORS },
 	{ "metrics", KIND_ROOT_TEXT, ROOT_METRICS },
 	{ "pinned", KIND_ROOT_TEXT, ROOT_PINNED },
+	{ "accounts", KIND_ROOT_TEXT, ROOT_ACCOUNTS },
 	{ "events", KIND_EVENTS, 0 },
 	{ "pd", KIND_OBJS, OBJ_PD },
 	{ "xrcd", KIND_OBJS, OBJ_XRCD },
@@ -78,6 +79,9 @@ static int root_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 		return metrics_show(ibfs, path, out);
 	case ROOT_PINNED:
 		return pinned_show(ibfs, out);
+	case ROOT_ACCOUNTS:
+		accounts_show(ibfs->fs->accounts, out);
+		return 0;
 	default:
 		return -ENOENT;
 	}

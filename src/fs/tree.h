@@ -164,6 +164,7 @@ struct fs {
 	struct pcap *pcaps;		/* captures that run */
 	struct peers *peers;		/* far nodes, peer.h; NULL: none was looked at */
 	uint64_t pcap_dropped;		/* packets that found no room */
+	struct accounts *accounts;
 	struct objs *objs;		/* verbs' objects, obj.h */
 	uint64_t failed_before;		/* ibfs->failed.count as an object's command began */
 };

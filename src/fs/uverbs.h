@@ -133,6 +133,7 @@ struct uobj {
 	struct uverbs_file *uf;
 	enum uobj_type type;
 	uint32_t handle;
+	struct charge charge;
 	bool live;			/* its maker was told the handle */
 	uint64_t user_handle;
 	union {

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "fs/obj.h"
 #include "fs/uverbs_ioctl.h"
 
 static int handle_alloc(struct uverbs_file *uf, struct uobj *obj)
@@ -32,11 +31,26 @@ static int handle_alloc(struct uverbs_file *uf, struct uobj *obj)
 	return 0;
 }
 
-/* Counted with the opener's resources of the tree. */
-static const enum obj_kind tree_kinds[UOBJ_TYPES] = {
-	[UOBJ_QP] = OBJ_QP, [UOBJ_SRQ] = OBJ_SRQ, [UOBJ_CQ] = OBJ_CQ, [UOBJ_AH] = OBJ_AH,
-	[UOBJ_MW] = OBJ_MW, [UOBJ_MR] = OBJ_MR, [UOBJ_XRCD] = OBJ_XRCD, [UOBJ_PD] = OBJ_PD,
+/* On the opener's account, as its resources of the tree. */
+static const enum account_item items[UOBJ_TYPES] = {
+	[UOBJ_QP] = ACCOUNT_QP, [UOBJ_SRQ] = ACCOUNT_SRQ, [UOBJ_CQ] = ACCOUNT_CQ,
+	[UOBJ_AH] = ACCOUNT_AH, [UOBJ_MW] = ACCOUNT_MW, [UOBJ_MR] = ACCOUNT_MR,
+	[UOBJ_XRCD] = ACCOUNT_XRCD, [UOBJ_PD] = ACCOUNT_PD,
 };
+
+/* What one takes, with the engine's part, about. */
+enum { UOBJ_MEMORY = 1024, QP_MEMORY = 4096 };
+
+static int charge_object(struct charge *charge, const struct uverbs_file *uf, enum uobj_type type)
+{
+	int err = charge_beside(charge, &uf->file->charge, items[type]);
+
+	if (!err)
+		err = charge_take(charge, ACCOUNT_MEMORY, type == UOBJ_QP ? QP_MEMORY : UOBJ_MEMORY);
+	if (err)
+		charge_end(charge);
+	return err;
+}
 
 static struct uobj *uobj_alloc(struct uverbs_file *uf, enum uobj_type type)
 {
@@ -58,15 +72,16 @@ static struct uobj *uobj_alloc(struct uverbs_file *uf, enum uobj_type type)
 
 struct uobj *uobj_new(struct uverbs_file *uf, enum uobj_type type)
 {
-	struct ibfs *ibfs = uf->file->ibfs;
-	uid_t uid = uf->file->opener.uid;
+	struct charge charge;
 	struct uobj *obj;
 
-	if (quota_take(ibfs, uid, tree_kinds[type]))
+	if (charge_object(&charge, uf, type))
 		return NULL;
 	obj = uobj_alloc(uf, type);
-	if (!obj)
-		quota_give(ibfs, uid, tree_kinds[type]);
+	if (obj)
+		obj->charge = charge;
+	else
+		charge_end(&charge);
 	return obj;
 }
 
@@ -125,7 +140,7 @@ void uobj_free(struct uobj *obj)
 		uv_unpin(obj->uf->file->ibfs->fs, obj->pin, obj->pinned);
 	DL_FOREACH_SAFE(obj->groups, group, tmp)
 		free(group);
-	quota_give(obj->uf->file->ibfs, obj->uf->file->opener.uid, tree_kinds[obj->type]);
+	charge_end(&obj->charge);
 	free(obj);
 }
 
