@@ -211,11 +211,90 @@ static void fuzz_ctl(struct ibfs *ibfs, unsigned int rounds)
 	textring_detach(ibfs->errors, &reader);
 }
 
+static void set_mode(struct ibfs *ibfs, struct path path, mode_t mode)
+{
+	struct fs_cred root = { .uid = 0 };
+	struct stat set = { .st_mode = mode, .st_uid = 1001, .st_gid = 4242 };
+
+	CHECK(fs_setattr(ibfs, path, &root, &set, FS_SET_MODE | FS_SET_UID | FS_SET_GID) == 0);
+}
+
+static void test_groups(struct ibfs *ibfs, struct path path)
+{
+	struct fs_groups *groups = fs_groups_new(2);
+	struct fs_cred user = { .uid = 1000, .gid = 1000 };
+
+	CHECK(groups);
+	groups->gid[0] = 7;
+	groups->gid[1] = 4242;
+	groups->num = 1;
+	/* Not known: neither do they help, nor can who is in one do without. */
+	set_mode(ibfs, path, 0640);
+	CHECK(fs_access(ibfs, path, &user, R_OK) == -EACCES);
+	set_mode(ibfs, path, 0606);
+	CHECK(fs_access(ibfs, path, &user, R_OK) == -EACCES);
+	set_mode(ibfs, path, 0666);
+	CHECK(fs_access(ibfs, path, &user, R_OK) == 0);
+
+	user.groups = groups;
+	set_mode(ibfs, path, 0640);
+	CHECK(fs_access(ibfs, path, &user, R_OK) == -EACCES);
+	set_mode(ibfs, path, 0606);
+	CHECK(fs_access(ibfs, path, &user, R_OK) == 0);
+	groups->num = 2;
+	CHECK(fs_access(ibfs, path, &user, R_OK) == -EACCES);
+	set_mode(ibfs, path, 0640);
+	CHECK(fs_access(ibfs, path, &user, R_OK) == 0);
+	CHECK(fs_access(ibfs, path, &user, W_OK) == -EACCES);
+	fs_groups_put(groups);
+}
+
+static bool in_groups(const struct fs_groups *groups, gid_t gid)
+{
+	unsigned int i;
+
+	for (i = 0; i < groups->num; i++)
+		if (groups->gid[i] == gid)
+			return true;
+	return false;
+}
+
+/* Of a thread, this one: only while it is who it is said to be. */
+static void test_groups_of(void)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid(), many[300];
+	struct fs_groups *groups;
+	unsigned int i;
+
+	CHECK(!fs_groups_of(0, uid, gid));
+	CHECK(!fs_groups_of(getpid(), uid + 1, gid));
+	CHECK(!fs_groups_of(getpid(), uid, gid + 1));
+	groups = fs_groups_of(getpid(), uid, gid);
+	CHECK(groups && groups->num == (unsigned int)getgroups(0, NULL));
+	CHECK(fs_groups_get(groups) == groups);
+	fs_groups_put(groups);
+	fs_groups_put(groups);
+	fs_groups_put(NULL);
+	if (uid)
+		return;
+	for (i = 0; i < 300; i++)
+		many[i] = 1000000000 + i;
+	CHECK(setgroups(300, many) == 0);
+	groups = fs_groups_of(getpid(), uid, gid);
+	CHECK(groups && groups->num == 300);
+	CHECK(in_groups(groups, many[0]) && in_groups(groups, many[299]));
+	CHECK(!in_groups(groups, 1000000300));
+	fs_groups_put(groups);
+	CHECK(setgroups(0, NULL) == 0);
+	groups = fs_groups_of(getpid(), uid, gid);
+	CHECK(groups && !groups->num);
+	fs_groups_put(groups);
+}
+
 static void test_access(struct ibfs *ibfs)
 {
 	struct fs_cred root = { .uid = 0 }, user = { .uid = 1000, .gid = 1000 };
-	struct fs_cred self = { .uid = 1000, .gid = 1000, .pid = getpid() };
-	gid_t groups[] = { 7, 4242 };
 	struct stat set = { .st_mode = 0640, .st_uid = 1001, .st_gid = 2000 };
 	struct path dir, umad, lid;
 
@@ -234,25 +313,53 @@ static void test_access(struct ibfs *ibfs)
 	user.gid = 2000;
 	CHECK(fs_access(ibfs, umad, &user, R_OK) == 0);
 	CHECK(fs_access(ibfs, umad, &user, W_OK) == -EACCES);
-	/* By the groups of a thread: this process', which a test sets. */
-	set.st_gid = 4242;
-	CHECK(fs_setattr(ibfs, umad, &root, &set, FS_SET_GID) == 0);
-	CHECK(fs_access(ibfs, umad, &self, R_OK) == -EACCES);
-	/* By those of an attach. */
-	user.groups = groups;
-	user.num_groups = 1;
-	CHECK(fs_access(ibfs, umad, &user, R_OK) == -EACCES);
-	user.num_groups = 2;
-	CHECK(fs_access(ibfs, umad, &user, R_OK) == 0);
-	user.num_groups = 0;
-	if (geteuid() == 0) {
-		CHECK(setgroups(2, (gid_t[]){ 7, 4242 }) == 0);
-		CHECK(fs_access(ibfs, umad, &self, R_OK) == 0);
-	}
-	set.st_uid = 1000;
+	test_groups(ibfs, umad);
+	user.uid = set.st_uid = 1000;
 	CHECK(fs_setattr(ibfs, umad, &root, &set, FS_SET_UID) == 0);
-	CHECK(fs_access(ibfs, umad, &self, R_OK | W_OK) == 0);
-	CHECK(fs_setattr(ibfs, umad, &self, &set, FS_SET_MODE) == 0);
+	CHECK(fs_access(ibfs, umad, &user, R_OK | W_OK) == 0);
+	CHECK(fs_setattr(ibfs, umad, &user, &set, FS_SET_MODE) == 0);
+}
+
+/* An object's ctl, of a new one: opened by one user, written by another. */
+static struct file *open_clone(struct ibfs *ibfs, const char *kind, uid_t opener)
+{
+	struct fs_req req = { .ibfs = ibfs, .reply = no_reply, .cred = { .uid = opener } };
+	struct path dir, clone;
+	struct file *file;
+
+	CHECK(fs_lookup(ibfs, (struct path){ .kind = KIND_ROOT }, kind, &dir) == 0);
+	CHECK(fs_lookup(ibfs, dir, "clone", &clone) == 0);
+	CHECK(fs_open(&req, clone, O_RDWR, &file) == 0);
+	return file;
+}
+
+static ssize_t command(struct file *file, uid_t writer, const char *line)
+{
+	struct fs_req req = { .ibfs = file->ibfs, .cred = { .uid = writer } };
+
+	return fs_write(&req, file, line, strlen(line), 0);
+}
+
+/* A file's requests have the rights of who opened it, whoever makes them. */
+static void test_opener(struct ibfs *ibfs)
+{
+	struct file *pd = open_clone(ibfs, "pd", 0), *mine = open_clone(ibfs, "mw", 1000);
+	struct file *roots = open_clone(ibfs, "mw", 0);
+	struct fs_req req = { .ibfs = ibfs };
+	char create[32];
+	size_t len;
+
+	CHECK(command(pd, 1000, "create device=rxe0") > 0);
+	snprintf(create, sizeof(create), "create pd=%u", pd->path.idx);
+	CHECK(command(mine, 0, create) == -EACCES);
+	CHECK(command(roots, 1000, create) > 0);
+	CHECK(fs_read(&req, mine, create, 1, 0) == 1 && req.cred.uid == 1000);
+	req.cred.uid = 0;
+	CHECK(fs_ioctl(&req, mine, 0, 0, NULL, 0, NULL, 0, &len) == -ENOTTY);
+	CHECK(req.cred.uid == 1000);
+	fs_release(mine);
+	fs_release(roots);
+	fs_release(pd);
 }
 
 /* What is open when its device goes fails, and is freed all the same. */
@@ -307,6 +414,8 @@ int main(void)
 	fuzz(&ibfs, 200000);
 	CHECK(walk(&ibfs, root, 0) == n);
 	test_access(&ibfs);
+	test_groups_of();
+	test_opener(&ibfs);
 	test_gone(&ibfs);
 	fuzz(&ibfs, 20000);
 	fuzz_ctl(&ibfs, 100000);

@@ -114,7 +114,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server = start(&ibfs);
 	must(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), "no socket");
 	uid = data[0] & NOT_ROOT ? USER : 0;
-	must(p9_conn_new(server, ends[1], p9_user_new(uid, uid, 0), false), "no connection");
+	must(p9_conn_new(server, ends[1], p9_user_new(uid, uid, fs_groups_new(0)), false),
+	     "no connection");
 	piece = data[0] & IN_PIECES ? PIECE : size;
 	for (at = 1; at < size; at += piece)
 		if (!deliver(&ibfs, ends[0], data + at, size - at < piece ? size - at : piece))

@@ -36,24 +36,51 @@ struct path {
 uint64_t path_pack(struct path path);
 struct path path_unpack(uint64_t ino);
 
+/* Supplementary groups, shared by all who have them. Used in the loop only. */
+struct fs_groups {
+	unsigned int refs;
+	unsigned int num;
+	gid_t gid[];
+};
+struct fs_groups *fs_groups_new(unsigned int num);	/* gid[] to be filled; NULL: no memory */
+struct fs_groups *fs_groups_get(struct fs_groups *groups);	/* also of NULL */
+void fs_groups_put(struct fs_groups *groups);			/* also of NULL */
+size_t fs_groups_size(const struct fs_groups *groups);		/* bytes; of NULL 0 */
 /*
- * Who asks. pid is the thread's id, whose groups are looked up when needed; over
- * 9P it is 0, and groups are those of the attach, valid as long as the request.
+ * A thread's, while it surely waits in a request of its own, which says that its
+ * file system's user and group are these. NULL: they can't be known, or the thread
+ * has others (one of io_uring's may act with rights that are not its own).
  */
+struct fs_groups *fs_groups_of(pid_t tid, uid_t uid, gid_t gid);
+
+/* Whose rights count. groups NULL: not known, and none of them helps. */
 struct fs_cred {
 	uid_t uid;
 	gid_t gid;
-	pid_t pid;
-	const gid_t *groups;
-	unsigned int num_groups;
+	struct fs_groups *groups;
 	struct account *account;	/* who pays; NULL: the uid. Whoever has it holds it */
+};
+
+/* Root: may do what takes a capability in the kernel. */
+bool fs_privileged(const struct fs_cred *cred);
+bool fs_owns(const struct fs_cred *cred, uid_t owner);	/* or is root */
+
+/*
+ * The process that makes a request: for its memory, its limits, its network, and who
+ * pays for the threads that wait for it. It says nothing of rights: a set-user-ID
+ * program may have been made to write to a file that it didn't open.
+ */
+struct fs_caller {
+	pid_t pid;		/* of the thread; 0 over 9P */
+	uid_t uid;
+	gid_t gid;
 };
 
 struct file;
 /*
- * 0, or -EACCES: a command's pointers are in the memory of who writes it, so that a
- * program of other rights, which another one has it write (set-user-ID, with the file
- * for its stderr), must not be taken for the opener. Kernel: ib_safe_file_access().
+ * 0, or -EACCES: the pointers of uverbs' and rdma_cm's commands are in the memory of
+ * who writes them, who therefore has to be the user that opened the file. Kernel:
+ * ib_safe_file_access().
  */
 int fs_same_user(const struct file *file, const struct fs_req *req);
 
@@ -68,7 +95,12 @@ int fs_same_user(const struct file *file, const struct fs_req *req);
 
 struct fs_req {
 	struct ibfs *ibfs;
+	/*
+	 * Whose rights the request has. fs_read(), fs_write() and fs_ioctl() set it to the
+	 * file's opener, whoever calls; front ends to the caller in all other requests.
+	 */
 	struct fs_cred cred;
+	struct fs_caller caller;
 	void (*reply)(struct fs_req *req, ssize_t result, const void *data, size_t len);
 	/* the holder's; cancel: false if it is too late, the answer is on its way */
 	bool (*cancel)(struct fs_req *req);
@@ -90,7 +122,7 @@ struct file {
 	unsigned int flags;		/* O_* ; O_NONBLOCK as of the last read or write */
 	unsigned int hints;		/* FILE_* below, for the front end */
 	int backing;			/* descriptor that mmap() maps, -1: none; ops' own */
-	struct fs_cred opener;
+	struct fs_cred opener;		/* the file holds its groups, its charge the account */
 	struct charge charge;		/* the opener's; ops may take more on it */
 	void *priv;			/* of ops */
 	void *front;			/* of the front end (poll handle, fid) */
@@ -143,6 +175,9 @@ ssize_t read_bytes(const void *all, size_t len, void *buf, size_t size, off_t of
 int fs_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child);
 int fs_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 enum { FS_SET_MODE = 1, FS_SET_UID = 2, FS_SET_GID = 4, FS_SET_SIZE = 8 };
+/* May cred change *old to *st so? 0 or -EPERM. As the kernel's setattr_prepare(). */
+int fs_may_set(const struct stat *old, const struct fs_cred *cred, const struct stat *st,
+	       unsigned int mask);
 int fs_setattr(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
 	       const struct stat *st, unsigned int mask);	/* FS_SET_* */
 /*
@@ -155,7 +190,7 @@ int fs_readdir(struct ibfs *ibfs, struct path dir, uint64_t *cookie, char name[2
 int fs_mkdir(struct ibfs *ibfs, struct path dir, const char *name, mode_t mode,
 	     const struct fs_cred *cred, struct path *child);
 int fs_rmdir(struct ibfs *ibfs, struct path dir, const char *name, const struct fs_cred *cred);
-/* mask: R_OK, W_OK, X_OK; 0, -EACCES, -ENOENT. Reads /proc/PID/status of cred. */
+/* mask: R_OK, W_OK, X_OK; 0, -EACCES, -ENOENT. */
 int fs_access(struct ibfs *ibfs, struct path path, const struct fs_cred *cred, int mask);
 enum {
 	FS_CACHE	= 1 << 0,	/* the entry lives as long as its directory: may be cached */
@@ -163,6 +198,7 @@ enum {
 	FS_PROCESS	= 1 << 2,	/* of no use without the caller's process or its mmap() */
 	FS_ACTS		= 1 << 3,	/* to open it changes something */
 	FS_ASKS		= 1 << 4,	/* a directory whose content others have: fs_ready() */
+	FS_GROUPS	= 1 << 5,	/* what is written names other files: opener.groups count */
 };
 unsigned int fs_flags(struct path path);
 /*

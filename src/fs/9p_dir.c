@@ -72,7 +72,7 @@ ssize_t p9_readdir(struct p9_req *req, const struct p9_msg *in, struct p9_msg *o
 		return -ENOTDIR;
 	if (size > in->count)
 		size = in->count;
-	ret = p9_ready(req, fid->path);
+	ret = p9_ready(req, fid->user, fid->path);
 	if (ret)
 		return ret;
 	ret = read_entries(req->req.ibfs, fid->path, in->offset, scratch, size, &used);

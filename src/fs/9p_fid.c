@@ -156,7 +156,7 @@ static int step(struct p9_req *req, const struct p9_user *user, struct p9_str st
 		return ret;
 	if (!strcmp(component, "..") && path_pack(*path) == path_pack(user->root))
 		return 0;
-	ret = strcmp(component, "..") ? p9_ready(req, *path) : 0;
+	ret = strcmp(component, "..") ? p9_ready(req, user, *path) : 0;
 	if (!ret)
 		ret = fs_lookup(ibfs, *path, component, &child);
 	if (!ret)

@@ -91,7 +91,7 @@ static ssize_t open_fid(struct p9_req *req, struct p9_fid *fid, int flags, struc
 		return ret;
 	fid->access = flags & O_ACCMODE;
 	req->fid = fid;
-	req->req.cred = fid->user->cred;
+	p9_act_as(req, fid->user);
 	if (S_ISDIR(fs_type(fid->path)))
 		return p9_opened(req, 0, out);
 	ret = fs_open(&req->req, fid->path, flags & ~O_DIRECTORY, &fid->file);
@@ -174,7 +174,7 @@ static ssize_t create_file(struct p9_req *req, struct p9_fid *fid, const char *n
 
 	ret = fs_access(ibfs, dir, &fid->user->cred, X_OK);
 	if (!ret)
-		ret = p9_ready(req, dir);
+		ret = p9_ready(req, fid->user, dir);
 	if (!ret)
 		ret = fs_lookup(ibfs, dir, name, &child);
 	if (ret == -ENOENT) {
@@ -336,12 +336,12 @@ ssize_t p9_read(struct p9_req *req, const struct p9_msg *in, struct p9_msg *out)
 		return -EINVAL;
 	if (count > in->count)
 		count = in->count;
-	req->req.cred = fid->user->cred;
+	p9_act_as(req, fid->user);
 	if (fid->file)
 		return read_open(req, in, count);
 	if (req->conn->dialect == P9_DOTL)
 		return -EISDIR;
-	ret = p9_ready(req, fid->path);
+	ret = p9_ready(req, fid->user, fid->path);
 	if (ret)
 		return ret;
 	ret = p9_read_stats(req, in->offset, req->conn->server->scratch, count);
@@ -367,7 +367,7 @@ ssize_t p9_write(struct p9_req *req, const struct p9_msg *in, struct p9_msg *out
 	/* Its first message is aligned, 9p_server.h; what comes behind may not be. */
 	if ((uintptr_t)data & 7)
 		data = memcpy(req->conn->server->scratch, data, in->count);
-	req->req.cred = fid->user->cred;
+	p9_act_as(req, fid->user);
 	ret = fs_write(&req->req, fid->file, data, in->count, in->offset);
 	if (ret < 0)
 		return ret;

@@ -104,7 +104,8 @@ static void take_connection(struct p9_listener *listener, int fd)
 	}
 	if (!listener->path)
 		setup_tcp(fd);
-	peer = listener->path ? p9_user_peer(fd) : p9_user_new(conf->tcp_uid, conf->tcp_gid, 0);
+	peer = listener->path ? p9_user_peer(fd) :
+	       p9_user_new(conf->tcp_uid, conf->tcp_gid, fs_groups_new(0));
 	if (peer)
 		p9_conn_new(server, fd, peer, !listener->path);
 	else

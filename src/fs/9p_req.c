@@ -245,7 +245,13 @@ static int keep_message(struct p9_req *req)
 	return 0;
 }
 
-ssize_t p9_ready(struct p9_req *req, struct path dir)
+void p9_act_as(struct p9_req *req, const struct p9_user *user)
+{
+	req->req.cred = user->cred;
+	req->req.caller = (struct fs_caller){ .uid = user->cred.uid, .gid = user->cred.gid };
+}
+
+ssize_t p9_ready(struct p9_req *req, const struct p9_user *user, struct path dir)
 {
 	ssize_t ret;
 
@@ -254,6 +260,7 @@ ssize_t p9_ready(struct p9_req *req, struct path dir)
 	ret = p9_may_wait(req);
 	if (!ret && !req->again)
 		ret = keep_message(req);
+	p9_act_as(req, user);
 	if (!ret)
 		ret = fs_ready(&req->req, dir);
 	req->asks = ret == FS_PENDING;

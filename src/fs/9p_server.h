@@ -44,9 +44,8 @@ struct p9_server {
 /* Who an attach acts as, and where it is. Counted: the attach's fids hold it. */
 struct p9_user {
 	unsigned int refs;
-	struct fs_cred cred;		/* its groups are those below */
+	struct fs_cred cred;
 	struct path root;		/* ".." goes no further */
-	gid_t groups[];
 };
 
 struct p9_conn {
@@ -141,7 +140,9 @@ void p9_cancel_fid(struct p9_conn *conn, const struct p9_fid *fid);
 void p9_drop_waiting(struct p9_conn *conn);	/* the daemon ends: nobody answers them */
 void p9_answer_data(struct p9_conn *conn, uint8_t type, uint16_t tag, const void *data, size_t len);
 /* fs_ready(); FS_PENDING: the message's function returns that, and is run again later. */
-ssize_t p9_ready(struct p9_req *req, struct path dir);
+ssize_t p9_ready(struct p9_req *req, const struct p9_user *user, struct path dir);
+/* The request is this user's. */
+void p9_act_as(struct p9_req *req, const struct p9_user *user);
 /* This request would wait: are there too many already? 0 or -EAGAIN. */
 int p9_may_wait(const struct p9_req *req);
 
@@ -182,7 +183,8 @@ size_t p9_put_stat(struct p9_owner *owner, const struct stat *st, const char *na
 		   size_t room);
 
 /* 9p_user.c */
-struct p9_user *p9_user_new(uid_t uid, gid_t gid, unsigned int num_groups);
+/* groups become its own, also when NULL is returned (no memory, or groups is NULL). */
+struct p9_user *p9_user_new(uid_t uid, gid_t gid, struct fs_groups *groups);
 struct p9_user *p9_user_get(struct p9_user *user);
 void p9_user_put(struct p9_user *user);
 struct p9_user *p9_user_peer(int fd);		/* of a unix socket; NULL and errno */

@@ -21,17 +21,17 @@ enum {
 	NO_GROUP = 65534,		/* of a user whom /etc/passwd doesn't know */
 };
 
-struct p9_user *p9_user_new(uid_t uid, gid_t gid, unsigned int num_groups)
+struct p9_user *p9_user_new(uid_t uid, gid_t gid, struct fs_groups *groups)
 {
-	struct p9_user *user = calloc(1, sizeof(*user) + num_groups * sizeof(gid_t));
+	struct p9_user *user = groups ? calloc(1, sizeof(*user)) : NULL;
 
-	if (!user)
+	if (!user) {
+		fs_groups_put(groups);
 		return NULL;
+	}
 	user->refs = 1;
 	user->root.kind = KIND_ROOT;
-	user->cred = (struct fs_cred){
-		.uid = uid, .gid = gid, .groups = user->groups, .num_groups = num_groups,
-	};
+	user->cred = (struct fs_cred){ .uid = uid, .gid = gid, .groups = groups };
 	return user;
 }
 
@@ -43,13 +43,15 @@ struct p9_user *p9_user_get(struct p9_user *user)
 
 void p9_user_put(struct p9_user *user)
 {
-	if (user && !--user->refs)
-		free(user);
+	if (!user || --user->refs)
+		return;
+	fs_groups_put(user->cred.groups);
+	free(user);
 }
 
 struct p9_user *p9_user_peer(int fd)
 {
-	struct p9_user *user;
+	struct fs_groups *groups;
 	struct ucred peer;
 	socklen_t len = sizeof(peer), size = 0;
 	gid_t none;
@@ -60,10 +62,10 @@ struct p9_user *p9_user_peer(int fd)
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, &none, &size) || errno != ERANGE ||
 	    size > MAX_GROUPS * sizeof(gid_t))
 		size = 0;
-	user = p9_user_new(peer.uid, peer.gid, size / sizeof(gid_t));
-	if (user && size && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, user->groups, &size))
-		user->cred.num_groups = 0;
-	return user;
+	groups = fs_groups_new(size / sizeof(gid_t));
+	if (groups && size && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups->gid, &size))
+		groups->num = 0;
+	return p9_user_new(peer.uid, peer.gid, groups);
 }
 
 /* The next line of /etc/passwd that matches: by name, or with NULL by number. */
@@ -126,18 +128,18 @@ static unsigned int member_of(const char *name, gid_t *groups, unsigned int room
 /* A user whom root acts for, with the groups that they have here. */
 static struct p9_user *user_other(uid_t uid)
 {
-	struct p9_user *user;
+	struct fs_groups *groups;
 	struct passwd pw;
 	char buf[4096];
 	unsigned int n;
 
 	if (!find_user(NULL, uid, &pw, buf, sizeof(buf)))
-		return p9_user_new(uid, NO_GROUP, 0);
+		return p9_user_new(uid, NO_GROUP, fs_groups_new(0));
 	n = member_of(pw.pw_name, NULL, MAX_GROUPS);
-	user = p9_user_new(uid, pw.pw_gid, n);
-	if (user)
-		user->cred.num_groups = member_of(pw.pw_name, user->groups, n);
-	return user;
+	groups = fs_groups_new(n);
+	if (groups)
+		groups->num = member_of(pw.pw_name, groups->gid, n);
+	return p9_user_new(uid, pw.pw_gid, groups);
 }
 
 static bool number(const char *text, uint32_t *value)
@@ -237,9 +239,6 @@ int p9_user_attach(struct p9_conn *conn, const struct p9_msg *in, struct p9_user
 		*user = user_other(uid);
 		return *user ? 0 : -ENOMEM;
 	}
-	*user = p9_user_new(peer->uid, peer->gid, peer->num_groups);
-	if (!*user)
-		return -ENOMEM;
-	memcpy((*user)->groups, peer->groups, peer->num_groups * sizeof(gid_t));
-	return 0;
+	*user = p9_user_new(peer->uid, peer->gid, fs_groups_get(peer->groups));
+	return *user ? 0 : -ENOMEM;
 }

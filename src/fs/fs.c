@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What front ends call: attributes and permissions, open files and requests.
+ * What front ends call: attributes, open files and requests.
  * Text files are printed at a read from offset 0, as seq_file does, so that a
  * read of several calls sees one moment, and a reader that seeks back sees a
  * new one.
@@ -135,86 +135,6 @@ static int override_set(struct fs *fs, const struct stat *st)
 	return 0;
 }
 
-/*
- * The group ids of a thread, from /proc/PID/status (reading it takes no lock
- * that the thread could keep): is gid one of them?
- */
-static bool in_groups(pid_t pid, gid_t gid)
-{
-	char path[40], *line = NULL, *word, *save;
-	bool found = false;
-	size_t size = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	while (!found && getline(&line, &size, file) > 0) {
-		if (strncmp(line, "Groups:", 7))
-			continue;
-		for (word = strtok_r(line + 7, " \t\n", &save); word && !found;
-		     word = strtok_r(NULL, " \t\n", &save))
-			found = strtoul(word, NULL, 10) == gid;
-		break;
-	}
-	free(line);
-	fclose(file);
-	return found;
-}
-
-static bool has_group(const struct fs_cred *cred, gid_t gid)
-{
-	unsigned int i;
-
-	for (i = 0; i < cred->num_groups; i++)
-		if (cred->groups[i] == gid)
-			return true;
-	return cred->gid == gid || (cred->pid && in_groups(cred->pid, gid));
-}
-
-int fs_access(struct ibfs *ibfs, struct path path, const struct fs_cred *cred, int mask)
-{
-	struct stat st;
-	unsigned int bits;
-	int ret;
-
-	ret = fs_getattr(ibfs, path, &st);
-	if (ret || !cred->uid)
-		return ret;
-	bits = st.st_mode;
-	if (cred->uid == st.st_uid)
-		bits >>= 6;
-	else if (has_group(cred, st.st_gid))
-		bits >>= 3;
-	return (mask & ~bits & 7) ? -EACCES : 0;
-}
-
-int fs_same_user(const struct file *file, const struct fs_req *req)
-{
-	const struct fs_cred *opener = &file->opener, *writer = &req->cred;
-
-	if (opener->uid == writer->uid && opener->gid == writer->gid)
-		return 0;
-	return ibfs_fail(req->ibfs, EACCES, "user %u, group %u opened the file, not %u, %u",
-			 opener->uid, opener->gid, writer->uid, writer->gid);
-}
-
-/* May cred make these changes? As the kernel's setattr_prepare(). */
-static int setattr_check(const struct stat *old, const struct fs_cred *cred, const struct stat *st,
-			 unsigned int mask)
-{
-	if (!cred->uid)
-		return 0;
-	if ((mask & FS_SET_UID) && (cred->uid != old->st_uid || st->st_uid != old->st_uid))
-		return -EPERM;
-	if ((mask & FS_SET_GID) && (cred->uid != old->st_uid || !has_group(cred, st->st_gid)))
-		return -EPERM;
-	if ((mask & FS_SET_MODE) && cred->uid != old->st_uid)
-		return -EPERM;
-	return 0;
-}
-
 int fs_setattr(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
 	       const struct stat *st, unsigned int mask)
 {
@@ -224,7 +144,7 @@ int fs_setattr(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
 
 	ret = fs_getattr(ibfs, path, &new);
 	if (!ret)
-		ret = setattr_check(&new, cred, st, mask);
+		ret = fs_may_set(&new, cred, st, mask);
 	if (ret)
 		return ret;
 	row = &kinds[path.kind];
@@ -252,7 +172,8 @@ static int file_new(const struct fs_req *req, struct file **filep)
 	int err = file ? charge_begin(&file->charge, fs->accounts, &req->cred, ACCOUNT_FILES) : -ENOMEM;
 
 	if (!err) {
-		err = charge_take(&file->charge, ACCOUNT_MEMORY, FILE_MEMORY);
+		err = charge_take(&file->charge, ACCOUNT_MEMORY,
+				  FILE_MEMORY + fs_groups_size(req->cred.groups));
 		if (err)
 			charge_end(&file->charge);
 	}
@@ -263,6 +184,7 @@ static int file_new(const struct fs_req *req, struct file **filep)
 	file->ibfs = req->ibfs;
 	file->backing = -1;
 	file->opener = req->cred;
+	fs_groups_get(file->opener.groups);
 	fs->open_files++;
 	*filep = file;
 	return 0;
@@ -328,12 +250,19 @@ static ssize_t text_read(struct file *file, void *buf, size_t size, off_t off)
 	return read_bytes(text->data, text->len, buf, size, off);
 }
 
-ssize_t fs_read(struct fs_req *req, struct file *file, void *buf, size_t size, off_t off)
+/* What is asked of an open file is asked with the rights of who opened it. */
+static void begin(struct fs_req *req, struct file *file)
 {
 	req->file = file;
+	req->cred = file->opener;
 	req->cancel = NULL;
 	umad_sends_run(file->ibfs);
 	file->ibfs->fs->requests++;
+}
+
+ssize_t fs_read(struct fs_req *req, struct file *file, void *buf, size_t size, off_t off)
+{
+	begin(req, file);
 	if (file->ops->read)
 		return file->ops->read(file, req, buf, size, off);
 	if (file->ops->show)
@@ -343,10 +272,7 @@ ssize_t fs_read(struct fs_req *req, struct file *file, void *buf, size_t size, o
 
 ssize_t fs_write(struct fs_req *req, struct file *file, const void *buf, size_t size, off_t off)
 {
-	req->file = file;
-	req->cancel = NULL;
-	umad_sends_run(file->ibfs);
-	file->ibfs->fs->requests++;
+	begin(req, file);
 	if (file->ops->write)
 		return file->ops->write(file, req, buf, size, off);
 	if (!file->ops->store)
@@ -360,10 +286,7 @@ ssize_t fs_ioctl(struct fs_req *req, struct file *file, unsigned int cmd, uint64
 		 const void *in, size_t in_len, void *out, size_t out_room, size_t *out_len)
 {
 	*out_len = 0;
-	req->file = file;
-	req->cancel = NULL;
-	umad_sends_run(file->ibfs);
-	file->ibfs->fs->requests++;
+	begin(req, file);
 	if (!file->ops->ioctl)
 		return -ENOTTY;
 	return file->ops->ioctl(file, req, cmd, arg, in, in_len, out, out_room, out_len);
@@ -391,6 +314,7 @@ void fs_release(struct file *file)
 	}
 	file->ibfs->fs->open_files--;
 	charge_end(&file->charge);
+	fs_groups_put(file->opener.groups);
 	free(file);
 }
 

@@ -19,7 +19,7 @@ static struct fs_cred caller(fuse_req_t fuse)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(fuse);
 
-	return (struct fs_cred){ .uid = ctx->uid, .gid = ctx->gid, .pid = ctx->pid };
+	return (struct fs_cred){ .uid = ctx->uid, .gid = ctx->gid };
 }
 
 static void reply_entry(fuse_req_t fuse, struct path path)
@@ -224,7 +224,10 @@ void front_setattr(fuse_req_t fuse, fuse_ino_t ino, struct stat *st, int to_set,
 		mask |= FS_SET_GID;
 	if (to_set & FUSE_SET_ATTR_SIZE)
 		mask |= FS_SET_SIZE;
+	if (mask & FS_SET_GID && !fs_privileged(&cred))
+		cred.groups = fs_groups_of(fuse_req_ctx(fuse)->pid, cred.uid, cred.gid);
 	ret = mask ? fs_setattr(front->ibfs, path_unpack(ino), &cred, st, mask) : 0;
+	fs_groups_put(cred.groups);
 	if (ret)
 		fuse_reply_err(fuse, -ret);
 	else

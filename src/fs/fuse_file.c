@@ -4,6 +4,7 @@
  * the protocol of linux/fuse.h's FUSE_NOTIFY_POLL.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <utlist.h>
@@ -168,9 +169,24 @@ static struct front_file *file_new(struct fuse_front *front, fuse_ino_t ino)
 	return file;
 }
 
+/*
+ * The opener's groups, where a write will ask for them: now, while the opener waits;
+ * later it may have others, be gone, or its number be somebody else's.
+ */
+static struct fs_groups *opener_groups(const struct front_req *req, struct path path, int flags)
+{
+	const struct fs_cred *cred = &req->req.cred;
+
+	if (!(fs_flags(path) & FS_GROUPS) || (flags & O_ACCMODE) == O_RDONLY ||
+	    fs_privileged(cred))
+		return NULL;
+	return fs_groups_of(req->req.caller.pid, cred->uid, cred->gid);
+}
+
 void front_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct front_req *req = front_req_start(fuse, NULL, answer_open);
+	struct fs_groups *groups;
 	struct front_file *file;
 	ssize_t ret;
 
@@ -182,7 +198,9 @@ void front_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 		front_req_put(req);
 		return;
 	}
+	req->req.cred.groups = groups = opener_groups(req, path_unpack(ino), fi->flags);
 	ret = fs_open(&req->req, path_unpack(ino), fi->flags, &file->file);
+	fs_groups_put(groups);
 	if (file->file) {
 		file->file->front = file;
 		file->file->wake = file_wake;

@@ -26,9 +26,8 @@ static struct front_req *req_get(struct fuse_front *front, fuse_req_t fuse)
 	req->fuse = fuse;
 	req->waits = req->asked = false;
 	req->req.began = 0;
-	req->req.cred.uid = ctx->uid;
-	req->req.cred.gid = ctx->gid;
-	req->req.cred.pid = ctx->pid;
+	req->req.cred = (struct fs_cred){ .uid = ctx->uid, .gid = ctx->gid };
+	req->req.caller = (struct fs_caller){ .pid = ctx->pid, .uid = ctx->uid, .gid = ctx->gid };
 	return req;
 }
 

@@ -24,7 +24,8 @@ struct mad {
 	struct file umad;		/* first: what is open below */
 	struct mad *prev, *next;	/* of all, by num */
 	unsigned int num;
-	struct fs_cred owner;
+	uid_t uid;			/* its files' owner */
+	gid_t gid;
 	struct mad_file *files;
 	bool registered;
 	struct mad_query *query;	/* whose answer data is; NULL: none */
@@ -117,8 +118,8 @@ int mad_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
 
 	if (!mad)
 		return -ENOENT;
-	st->st_uid = mad->owner.uid;
-	st->st_gid = mad->owner.gid;
+	st->st_uid = mad->uid;
+	st->st_gid = mad->gid;
 	return 0;
 }
 
@@ -167,7 +168,8 @@ static ssize_t clone_open(struct file *file, struct fs_req *req)
 	mad->umad.path.kind = KIND_UMAD;
 	mad->umad.ops = &umad_ops;
 	mad->umad.backing = -1;
-	mad->umad.opener = mad->owner = req->cred;
+	mad->umad.opener.uid = mad->uid = req->cred.uid;
+	mad->umad.opener.gid = mad->gid = req->cred.gid;
 	mad->umad.wake = mad_wake;
 	mad->num = fs->next_mad++ & 0xfffffff;
 	DL_APPEND(fs->mads, mad);

@@ -104,7 +104,7 @@ struct objs {
 /* A command's arguments, each fetched once; the first error stays in err. */
 struct args {
 	struct obj *obj;
-	const struct fs_cred *cred;
+	const struct fs_req *req;
 	struct ctl_line *line;
 	uint64_t used;			/* bit per word */
 	int err;
@@ -158,7 +158,7 @@ uint64_t arg_size(struct args *args, const char *key, uint64_t max, uint64_t uns
 unsigned int arg_access(struct args *args, const char *key, unsigned int unset);
 bool arg_gid(struct args *args, const char *key, union ibv_gid *gid);
 /*
- * An object of a kind that exists, that the caller may use, and that is of the
+ * An object of a kind that exists, that the file's opener may use, and that is of the
  * device of the command's object; that of one that is being created is the first
  * one's that is named. required: NULL is an error.
  */
@@ -177,7 +177,7 @@ void args_av(struct args *args, struct ibv_ah_attr *attr);
 void av_print(struct textbuf *out, const char *prefix, const struct ibv_ah_attr *attr);
 
 /* obj_msg.c: send and recv. */
-ssize_t msg_write(struct obj *qp, const struct fs_cred *cred, const void *buf, size_t size);
+ssize_t msg_write(struct obj *qp, const struct fs_req *req, const void *buf, size_t size);
 ssize_t msg_read(struct obj *qp, struct file *file, struct fs_req *req, void *buf, size_t size);
 unsigned int msg_poll(const struct obj *qp);
 void msg_arrived(struct obj *cq);	/* a completion, while cq->internal */
@@ -189,7 +189,7 @@ void msg_free(struct obj *obj);		/* the QP or CQ went: what was under way is dro
 int obj_post_line(struct args *args);
 
 /* obj_mem.c: memory that users hold, against RLIMIT_MEMLOCK. -ENOMEM. */
-int pin_add(struct obj *obj, const struct fs_cred *cred, uint64_t bytes);
+int pin_add(struct obj *obj, const struct fs_req *req, uint64_t bytes);
 void pin_drop(struct obj *obj, uint64_t bytes);
 int pinned_show(struct ibfs *ibfs, struct textbuf *out);
 /* A line of it. bytes, limit: UINT64_MAX is no limit. */
@@ -220,7 +220,7 @@ void obj_put(struct obj *obj);
 /* -ENOMEM, -EDQUOT */
 int obj_new(struct ibfs *ibfs, enum obj_kind kind, const char *name, const struct fs_cred *cred,
 	    mode_t mode, struct obj **new_obj);
-ssize_t obj_ctl(struct obj *obj, const struct fs_cred *cred, const char *text, size_t len,
+ssize_t obj_ctl(struct obj *obj, const struct fs_req *req, const char *text, size_t len,
 		enum obj_file which);
 
 #endif

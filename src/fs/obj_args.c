@@ -147,7 +147,7 @@ static struct obj *find_obj(struct args *args, enum obj_kind kind, const char *n
 	}
 	path.kind = KIND_OBJ_FILE;
 	path.port = OBJ_CTL;
-	if (fs_access(args->obj->ibfs, path, args->cred, W_OK)) {
+	if (fs_access(args->obj->ibfs, path, &args->req->cred, W_OK)) {
 		arg_error(args, EACCES, "%s/%s is not yours", obj_kinds[kind]->name, name);
 		return NULL;
 	}
@@ -301,10 +301,10 @@ static int run_post(void *ctx, struct ctl_line *line)
 	return obj_post_line(&args);
 }
 
-ssize_t obj_ctl(struct obj *obj, const struct fs_cred *cred, const char *text, size_t len,
+ssize_t obj_ctl(struct obj *obj, const struct fs_req *req, const char *text, size_t len,
 		enum obj_file which)
 {
-	struct args args = { .obj = obj, .cred = cred };
+	struct args args = { .obj = obj, .req = req };
 
 	return ctl_write(obj->ibfs, text, len, which == OBJ_POST ? run_post : run_line, &args);
 }

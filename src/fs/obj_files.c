@@ -204,9 +204,12 @@ static bool is_mapped(enum obj_file which)
 	return which == OBJ_DATA || which == OBJ_RING || which == OBJ_SQ || which == OBJ_RQ;
 }
 
-bool obj_is_ring(struct path path)
+/* Commands name other objects; rings are to be mapped. */
+unsigned int obj_file_flags(struct path path)
 {
-	return is_mapped(path.port) && path.port != OBJ_DATA;
+	if (path.port == OBJ_CTL || path.port == OBJ_POST)
+		return FS_GROUPS;
+	return is_mapped(path.port) && path.port != OBJ_DATA ? FS_PROCESS : 0;
 }
 
 static int open_file(struct file *file, struct obj *obj, enum obj_file which)
@@ -407,7 +410,7 @@ static ssize_t obj_file_write(struct file *file, struct fs_req *req, const void 
 		return -EIO;
 	obj_begins(obj->ibfs);
 	if (open->reader.which == OBJ_CTL || open->reader.which == OBJ_POST)
-		return obj_ctl(obj, &req->cred, buf, size, open->reader.which);
+		return obj_ctl(obj, req, buf, size, open->reader.which);
 	if (!obj->made)
 		return -ENXIO;
 	switch (open->reader.which) {
@@ -417,7 +420,7 @@ static ssize_t obj_file_write(struct file *file, struct fs_req *req, const void 
 		err = write_limit(obj, buf, size);
 		return err ? err : (ssize_t)size;
 	case OBJ_SEND:
-		return msg_write(obj, &req->cred, buf, size);
+		return msg_write(obj, req, buf, size);
 	case OBJ_SQ:
 	case OBJ_RQ:
 	case OBJ_RING:

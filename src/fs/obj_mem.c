@@ -31,26 +31,30 @@ static struct pin *pin_find(struct objs *objs, uid_t uid)
 	return pin;
 }
 
-/* Root has CAP_IPC_LOCK: no limit. Over 9P there is no process: the configuration's. */
-static uint64_t memlock_limit(const struct conf *conf, const struct fs_cred *cred)
+/*
+ * Root has CAP_IPC_LOCK: no limit. Over 9P there is no process: the configuration's,
+ * which the limit of another user's process doesn't exceed either.
+ */
+static uint64_t memlock_limit(const struct conf *conf, const struct fs_req *req)
 {
-	uint64_t limit = 0;
+	const struct fs_caller *caller = &req->caller;
+	uint64_t limit = 0, most = conf ? (uint64_t)conf->p9.memory << 20 : 0;
 
-	if (!cred->uid)
+	if (fs_privileged(&req->cred))
 		return UINT64_MAX;
-	if (!cred->pid)
-		return conf ? (uint64_t)conf->p9.memory << 20 : 0;
-	if (client_memlock(cred->pid, &limit))
+	if (!caller->pid)
+		return most;
+	if (client_memlock(caller->pid, &limit))
 		return 0;
-	return limit;
+	return caller->uid == req->cred.uid || limit < most ? limit : most;
 }
 
-int pin_add(struct obj *obj, const struct fs_cred *cred, uint64_t bytes)
+int pin_add(struct obj *obj, const struct fs_req *req, uint64_t bytes)
 {
 	struct objs *objs = obj->ibfs->fs->objs;
 	uid_t uid = obj->pin_bytes ? obj->pin_uid : obj->uid;
 	struct pin *pin = pin_find(objs, uid);
-	uint64_t limit = memlock_limit(obj->ibfs->conf, cred);
+	uint64_t limit = memlock_limit(obj->ibfs->conf, req);
 	uint64_t held = pin ? pin->bytes : 0;
 
 	if (bytes > limit || held > limit - bytes)
@@ -62,7 +66,7 @@ int pin_add(struct obj *obj, const struct fs_cred *cred, uint64_t bytes)
 		pin->uid = uid;
 		DL_APPEND(objs->pins, pin);
 	}
-	pin->pid = cred->pid;
+	pin->pid = req->caller.pid;
 	pin->limit = limit;
 	pin->bytes += bytes;
 	obj->pin_uid = uid;
@@ -167,7 +171,7 @@ const struct obj_ops xrcd_obj = { "xrcd", plain_entries, xrcd_commands, NULL, xr
 static int mr_make(struct args *args, struct obj *pd, struct ibfs_mr_init *init)
 {
 	struct obj *obj = args->obj;
-	int err = pin_add(obj, args->cred, init->length);
+	int err = pin_add(obj, args->req, init->length);
 
 	if (err)
 		return obj_fail(obj, -err, "create: more than RLIMIT_MEMLOCK allows");

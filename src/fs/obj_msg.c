@@ -37,7 +37,7 @@ static void message_free(struct obj *qp, struct message *msg)
 	free(msg);
 }
 
-static struct message *message_new(struct obj *qp, const struct fs_cred *cred, size_t size)
+static struct message *message_new(struct obj *qp, const struct fs_req *req, size_t size)
 {
 	struct message *msg = calloc(1, sizeof(*msg));
 	struct ibfs_mr_init init = { .length = size, .access = IBV_ACCESS_LOCAL_WRITE };
@@ -49,7 +49,7 @@ static struct message *message_new(struct obj *qp, const struct fs_cred *cred, s
 	if (!msg)
 		return NULL;
 	qp->ops->query_qp(qp->qp, &attr, &made, &qpn);
-	if (!pin_add(qp, cred, size))
+	if (!pin_add(qp, req, size))
 		msg->pinned = size;
 	msg->mem = init.mem = msg->pinned ? memory_own(size) : NULL;
 	if (!msg->mem || !made.pd || qp->ops->reg_mr(made.pd, &init, &msg->mr)) {
@@ -89,9 +89,9 @@ static int send_inline(struct obj *qp, const void *buf, size_t size)
 	return qp->ops->post_send(qp->qp, &wr);
 }
 
-static int send_copy(struct obj *qp, const struct fs_cred *cred, const void *buf, size_t size)
+static int send_copy(struct obj *qp, const struct fs_req *req, const void *buf, size_t size)
 {
-	struct message *msg = message_new(qp, cred, size);
+	struct message *msg = message_new(qp, req, size);
 	struct ibv_sge sge;
 	struct ibfs_wr wr = { .opcode = IBFS_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
 			      .sg_list = &sge, .num_sge = 1 };
@@ -112,28 +112,28 @@ static int send_copy(struct obj *qp, const struct fs_cred *cred, const void *buf
 	return 0;
 }
 
-ssize_t msg_write(struct obj *qp, const struct fs_cred *cred, const void *buf, size_t size)
+ssize_t msg_write(struct obj *qp, const struct fs_req *req, const void *buf, size_t size)
 {
 	unsigned int max_inline, type = qp_kind(qp, &max_inline);
 	int err;
 
 	if (type != IBV_QPT_RC && type != IBV_QPT_UC)
 		return obj_fail(qp, EINVAL, "send: only of RC and UC QPs; use post");
-	err = size <= max_inline ? send_inline(qp, buf, size) : send_copy(qp, cred, buf, size);
+	err = size <= max_inline ? send_inline(qp, buf, size) : send_copy(qp, req, buf, size);
 	if (err)
 		return send_refused(qp, err);
 	qp->next_wr++;
 	return size;
 }
 
-static int recv_post(struct obj *qp, const struct fs_cred *cred)
+static int recv_post(struct obj *qp, const struct fs_req *req)
 {
 	struct ibv_sge sge;
 	struct ibfs_recv_wr wr = { .wr_id = OURS, .sg_list = &sge, .num_sge = 1 };
 	int err;
 
 	if (!qp->recv_buf)
-		qp->recv_buf = message_new(qp, cred, RECV_ROOM);
+		qp->recv_buf = message_new(qp, req, RECV_ROOM);
 	if (!qp->recv_buf)
 		return obj_fail(qp, ENOMEM, "recv: no memory for it, or more than RLIMIT_MEMLOCK allows");
 	sge = (struct ibv_sge){ 0, RECV_ROOM, qp->recv_buf->lkey };
@@ -166,7 +166,7 @@ ssize_t msg_read(struct obj *qp, struct file *file, struct fs_req *req, void *bu
 	int err;
 
 	if (!qp->recv_filled && !qp->recv_posted) {
-		err = recv_post(qp, &req->cred);
+		err = recv_post(qp, req);
 		if (err)
 			return err;
 	}
@@ -205,7 +205,7 @@ static void recv_done(struct obj *qp, const struct ibfs_wc *wc)
 		fs_reply(req, n, data, n > 0 ? n : 0);
 	}
 	/* The next one who waits wants a message of his own. */
-	if (qp->recv_readers.head && !qp->recv_failed && recv_post(qp, &qp->recv_readers.head->cred))
+	if (qp->recv_readers.head && !qp->recv_failed && recv_post(qp, qp->recv_readers.head))
 		waitq_fail(&qp->recv_readers, -EIO);
 	else if (qp->recv_failed)
 		waitq_fail(&qp->recv_readers, -EIO);

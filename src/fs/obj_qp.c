@@ -243,7 +243,8 @@ static void check_type(struct args *args, unsigned int type)
 	if (type == IBFS_QPT_RAW_IPV6 || type == IBFS_QPT_RAW_ETHERTYPE)
 		arg_error(args, EOPNOTSUPP, "type=%s: type=raw_packet sends and receives such packets",
 			  qp_type_name(type));
-	if ((type <= IBFS_QPT_GSI || type == IBV_QPT_RAW_PACKET) && args->cred->uid)
+	if ((type <= IBFS_QPT_GSI || type == IBV_QPT_RAW_PACKET) &&
+	    !fs_privileged(&args->req->cred))
 		arg_error(args, EPERM, "type=%s is for root", qp_type_name(type));
 }
 

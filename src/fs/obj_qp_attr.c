@@ -112,7 +112,7 @@ int qp_attributes(struct args *args, struct ibv_qp_attr *attr)
 	attr->path_mig_state = qp_named(args, "path_mig", qp_mig_name, 3, 3);
 	if (attr->path_mig_state != 3)
 		mask |= IBV_QP_PATH_MIG_STATE;
-	if (mask & IBV_QP_QKEY && attr->qkey >> 31 && args->cred->uid)
+	if (mask & IBV_QP_QKEY && attr->qkey >> 31 && !fs_privileged(&args->req->cred))
 		arg_error(args, EPERM, "a qkey= with the top bit set is for root");
 	attr->cur_qp_state = qp_named(args, "cur_state", qp_state_name, 7, 7);
 	if (attr->cur_qp_state != 7)

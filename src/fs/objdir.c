@@ -95,7 +95,7 @@ static int objs_rmdir(struct ibfs *ibfs, struct path dir, const char *name,
 	if (!obj->name)
 		return -EBUSY;
 	/* The directory is sticky, which not all front ends have a kernel to know. */
-	if (cred->uid && cred->uid != obj->uid)
+	if (!fs_owns(cred, obj->uid))
 		return -EPERM;
 	return obj_remove(obj);
 }

@@ -75,7 +75,7 @@ int obj_setattr(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
 		const struct stat *st, unsigned int mask);
 int obj_check(struct ibfs *ibfs, struct path path);
 
-bool obj_is_ring(struct path path);	/* of a KIND_OBJ_FILE */
+unsigned int obj_file_flags(struct path path);	/* FS_*, of a KIND_OBJ_FILE */
 
 /* 9p_ctl.c */
 extern const struct entry p9_ctl_entries[];

@@ -108,7 +108,7 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_OBJ] = { D755, KIND_OBJS, BY_OBJ | BY_SUB, 0, .dir = &obj_dir, .getattr = obj_getattr },
 	[KIND_OBJ_FILE] = { F600, 0, BY_OBJ | BY_SUB | BY_PORT, 0, .ops = &obj_file_ops,
 			    .getattr = obj_getattr, .setattr = obj_setattr },
-	[KIND_OBJ_CLONE] = { S_IFREG | 0666, 0, BY_OBJ_KIND | BY_SUB, FS_CACHE | FS_ACTS,
+	[KIND_OBJ_CLONE] = { S_IFREG | 0666, 0, BY_OBJ_KIND | BY_SUB, FS_CACHE | FS_ACTS | FS_GROUPS,
 			     .ops = &obj_clone_ops, .getattr = clone_getattr },
 
 	/* the fabric */
@@ -265,8 +265,8 @@ unsigned int fs_flags(struct path path)
 {
 	unsigned int flags = kinds[path.kind].flags;
 
-	flags &= FS_CACHE | FS_FRESH | FS_PROCESS | FS_ACTS | FS_ASKS;
-	return path.kind == KIND_OBJ_FILE && obj_is_ring(path) ? flags | FS_PROCESS : flags;
+	flags &= FS_CACHE | FS_FRESH | FS_PROCESS | FS_ACTS | FS_ASKS | FS_GROUPS;
+	return path.kind == KIND_OBJ_FILE ? flags | obj_file_flags(path) : flags;
 }
 
 ssize_t fs_ready(struct fs_req *req, struct path dir)

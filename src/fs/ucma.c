@@ -91,7 +91,7 @@ static ssize_t ucma_open(struct file *file, struct fs_req *req)
 {
 	struct ucma_file *uf;
 
-	if (!req->cred.pid)
+	if (!req->caller.pid)
 		return ibfs_fail(req->ibfs, EOPNOTSUPP, "rdma_cm needs a process on this machine");
 	uf = calloc(1, sizeof(*uf));
 	if (!uf)

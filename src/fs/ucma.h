@@ -238,7 +238,7 @@ union ucma_addr ucma_header_ip(const struct cma_hdr *hdr, const __be32 from[4], 
 struct ipoib *ucma_interface(const struct ucma_id *id, pid_t pid);
 /* pkey 0: the port's first. */
 int ucma_bind_port(struct ucma_id *id, struct ibfs_device *dev, unsigned int port, uint16_t pkey);
-int ucma_bind_addr(struct ucma_id *id, const union ucma_addr *addr, const struct fs_cred *cred);
+int ucma_bind_addr(struct ucma_id *id, const union ucma_addr *addr, const struct fs_req *req);
 /* A port of its own; the number in id->src, or any. -EADDRINUSE, -EADDRNOTAVAIL, -EACCES. */
 int ucma_use_port(struct ucma_id *id, const struct fs_cred *cred);
 void ucma_resolve_stop(struct ucma_id *id);

@@ -58,7 +58,7 @@ int ucma_use_port(struct ucma_id *id, const struct fs_cred *cred)
 	uint16_t port = ucma_addr_port(&id->src);
 	unsigned int count = DYNAMIC_LAST - DYNAMIC_FIRST + 1, first;
 
-	if (port && port < PRIVILEGED && cred->uid)
+	if (port && port < PRIVILEGED && !fs_privileged(cred))
 		return -EACCES;
 	if (port)
 		return check_port(id, port);
@@ -156,7 +156,7 @@ static int bind_interface(struct ucma_id *id, struct ipoib *ip)
 	return ipoib_port(ip, &dev, &port, &pkey) ? -ENODEV : ucma_bind_port(id, dev, port, pkey);
 }
 
-static int bind_device(struct ucma_id *id, const union ucma_addr *addr, const struct fs_cred *cred)
+static int bind_device(struct ucma_id *id, const union ucma_addr *addr, pid_t pid)
 {
 	struct ipoib *ip;
 
@@ -164,20 +164,20 @@ static int bind_device(struct ucma_id *id, const union ucma_addr *addr, const st
 		return 0;
 	if (addr->sa.sa_family == AF_IB)
 		return bind_any(id, addr->ib.sib_addr);
-	ip = interface_of(id->uf->file->ibfs, addr, cred->pid);
+	ip = interface_of(id->uf->file->ibfs, addr, pid);
 	return ip ? bind_interface(id, ip) : -ENODEV;
 }
 
-int ucma_bind_addr(struct ucma_id *id, const union ucma_addr *addr, const struct fs_cred *cred)
+int ucma_bind_addr(struct ucma_id *id, const union ucma_addr *addr, const struct fs_req *req)
 {
 	int err;
 
 	if (id->state != ID_IDLE || !ucma_addr_len(addr))
 		return -EINVAL;
 	id->src = *addr;
-	err = ucma_use_port(id, cred);
+	err = ucma_use_port(id, &req->cred);
 	if (!err)
-		err = bind_device(id, addr, cred);
+		err = bind_device(id, addr, req->caller.pid);
 	if (err) {
 		memset(&id->src, 0, sizeof(id->src));
 		return err;
@@ -298,7 +298,7 @@ close:
 }
 
 /* The source, if there is none yet, is that of the interface which leads there. */
-static int choose_source(struct ucma_id *id, const struct fs_cred *cred)
+static int choose_source(struct ucma_id *id, pid_t pid)
 {
 	uint16_t port = ucma_addr_port(&id->src);
 	union ucma_addr src = { .sa.sa_family = AF_UNSPEC };
@@ -306,7 +306,7 @@ static int choose_source(struct ucma_id *id, const struct fs_cred *cred)
 
 	if (!ucma_addr_any(&id->src))
 		return id->src.sa.sa_family == id->dst.sa.sa_family ? 0 : -EINVAL;
-	err = route_source(&id->dst, cred->pid, &src);
+	err = route_source(&id->dst, pid, &src);
 	if (err)
 		return err;
 	ucma_addr_set_port(&src, port);
@@ -314,16 +314,16 @@ static int choose_source(struct ucma_id *id, const struct fs_cred *cred)
 	return 0;
 }
 
-static int resolve_ip(struct ucma_id *id, const struct fs_cred *cred)
+static int resolve_ip(struct ucma_id *id, pid_t pid)
 {
 	struct ibfs *ibfs = id->uf->file->ibfs;
 	struct in6_addr to;
 	struct ipoib *ip;
-	int err = choose_source(id, cred);
+	int err = choose_source(id, pid);
 
 	if (err)
 		return err;
-	ip = interface_of(ibfs, &id->src, cred->pid);
+	ip = interface_of(ibfs, &id->src, pid);
 	if (!ip)
 		return ibfs_fail(ibfs, ENODEV, "rdma_cm: no IPoIB interface leads there");
 	err = id->dev ? 0 : bind_interface(id, ip);
@@ -337,25 +337,25 @@ static int resolve_ip(struct ucma_id *id, const struct fs_cred *cred)
 		return 0;
 	}
 	/* Its own address is nobody's neighbour. */
-	ip = interface_of(ibfs, &id->dst, cred->pid);
+	ip = interface_of(ibfs, &id->dst, pid);
 	if (ip) {
 		ipoib_gid(ip, &id->path.dgid);
 		resolved_soon(id);
 		return 0;
 	}
-	id->resolver = cred->pid;
+	id->resolver = pid;
 	start_timer(id, 0.);
 	return 0;
 }
 
 static int resolve(struct ucma_id *id, const union ucma_addr *src, const union ucma_addr *dst,
-		   unsigned int timeout_ms, const struct fs_cred *cred)
+		   unsigned int timeout_ms, const struct fs_req *req)
 {
 	union ucma_addr from = { .sa.sa_family = dst->sa.sa_family };
 	int err = 0;
 
 	if (id->state == ID_IDLE)
-		err = ucma_bind_addr(id, ucma_addr_len(src) ? src : &from, cred);
+		err = ucma_bind_addr(id, ucma_addr_len(src) ? src : &from, req);
 	if (err)
 		return err;
 	if (id->state != ID_BOUND)
@@ -367,7 +367,7 @@ static int resolve(struct ucma_id *id, const union ucma_addr *src, const union u
 	else if (dst->sa.sa_family == AF_IB)
 		err = resolve_gid(id);
 	else
-		err = resolve_ip(id, cred);
+		err = resolve_ip(id, req->caller.pid);
 	if (!err)
 		id->state = ID_ADDR_QUERY;
 	return err;
@@ -385,7 +385,7 @@ static int bind_id(struct ucma_cmd *cmd, uint32_t num, const void *addr, size_t 
 	memcpy(&at, addr, size);
 	if (!ucma_addr_len(&at) || size < ucma_addr_len(&at))
 		return -EINVAL;
-	return ucma_bind_addr(id, &at, &cmd->req->cred);
+	return ucma_bind_addr(id, &at, cmd->req);
 }
 
 int ucma_bind_ip(struct ucma_cmd *cmd)
@@ -415,7 +415,7 @@ static int resolve_id(struct ucma_cmd *cmd, uint32_t num, const union ucma_addr 
 		return -ENOENT;
 	if (!ucma_addr_len(dst))
 		return -EINVAL;
-	return resolve(id, src, dst, timeout_ms, &cmd->req->cred);
+	return resolve(id, src, dst, timeout_ms, cmd->req);
 }
 
 int ucma_resolve_ip(struct ucma_cmd *cmd)

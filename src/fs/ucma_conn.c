@@ -265,7 +265,7 @@ int ucma_accept(struct ucma_cmd *cmd)
 	if (id->state != ID_CONNECT || !id->cm)
 		return -EINVAL;
 	if (id->qp_type == IBV_QPT_UD)
-		err = send_sidr_reply(id, &req.conn_param, cmd->req->cred.pid);
+		err = send_sidr_reply(id, &req.conn_param, cmd->req->caller.pid);
 	/* The active end has modified its QP, and says so. */
 	else if (!req.conn_param.valid)
 		err = cm_send_rtu(id->cm, NULL, 0);

@@ -125,7 +125,7 @@ int ucma_init_qp_attr(struct ucma_cmd *cmd)
 	if (id->cm && id->qp_type != IBV_QPT_UD)
 		err = attr_of_cm(id, &attr, &mask);
 	else
-		err = attr_without_cm(id, &attr, &mask, cmd->req->cred.pid);
+		err = attr_without_cm(id, &attr, &mask, cmd->req->caller.pid);
 	if (err)
 		return err;
 	put_attr(&resp, &attr, mask);

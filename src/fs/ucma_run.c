@@ -186,8 +186,8 @@ static int start(struct ucma_cmd *cmd, void (*run)(struct job *), void (*done)(s
 	int err;
 
 	cmd->job.ibfs = cmd->req->ibfs;
-	cmd->job.pid = cmd->req->cred.pid;
-	cmd->job.uid = cmd->req->cred.uid;
+	cmd->job.pid = cmd->req->caller.pid;
+	cmd->job.uid = cmd->req->caller.uid;
 	cmd->job.run = run;
 	cmd->job.done = done;
 	cmd->job.disowned = disowned;

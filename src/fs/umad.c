@@ -367,7 +367,7 @@ static ssize_t umad_write(struct file *file, struct fs_req *req, const void *buf
 	umad_send_drain(uf);
 	if (part)
 		return (ssize_t)umad_part_write(uf, part, size);
-	if (size >= LONG_WRITE && req->cred.pid)
+	if (size >= LONG_WRITE && req->caller.pid)
 		return umad_far_write(uf, req, buf, size, off);
 	follow_request(file->ibfs->follow, umad_ring_cpu(uf), file->ibfs->fs->requests);
 	umad_send_warm(uf);

@@ -73,7 +73,7 @@ struct umad_part *umad_part_find(struct umad_file *uf, const struct fs_req *req,
 	struct umad_part *part, *tmp;
 
 	DL_FOREACH_SAFE(uf->parts, part, tmp) {
-		if (part->tid != req->cred.pid || write == !!part->mad)
+		if (part->tid != req->caller.pid || write == !!part->mad)
 			continue;
 		if (part->off == off)
 			return part;
@@ -112,7 +112,7 @@ static struct umad_part *part_new(const struct umad_job *job, size_t left)
 
 	if (!part)
 		return NULL;
-	part->tid = job->req->cred.pid;
+	part->tid = job->req->caller.pid;
 	part->off = job->off + (off_t)job->size;
 	part->left = left;
 	DL_APPEND(job->uf->parts, part);
@@ -187,8 +187,8 @@ static struct umad_job *job_new(struct umad_file *uf, struct fs_req *req, size_t
 	job->uf = uf;
 	job->req = req;
 	job->job.ibfs = req->ibfs;
-	job->job.pid = req->cred.pid;
-	job->job.uid = req->cred.uid;
+	job->job.pid = req->caller.pid;
+	job->job.uid = req->caller.uid;
 	job->job.disowned = job_free;
 	ev_timer_init(&job->patience, on_patience, PATIENCE, 0.);
 	job->patience.data = job;
@@ -287,7 +287,7 @@ ssize_t umad_far_read(struct umad_file *uf, struct fs_req *req, struct umad_mad 
 	size_t hdr = umad_hdr_size(uf);
 	struct umad_job *job;
 
-	job = req->cred.pid ? job_new(uf, req, req->size, hdr + UMAD_SEGMENT) : NULL;
+	job = req->caller.pid ? job_new(uf, req, req->size, hdr + UMAD_SEGMENT) : NULL;
 	if (!job) {
 		umad_requeue(uf, mad);
 		return -ENOSPC;

@@ -131,7 +131,7 @@ static ssize_t uverbs_open(struct file *file, struct fs_req *req)
 
 	if (!dev || !dev->ops->verbs)
 		return ibfs_fail(req->ibfs, ENXIO, "uverbs: the device is gone, or has no verbs");
-	if (!req->cred.pid)
+	if (!req->caller.pid)
 		return ibfs_fail(req->ibfs, EOPNOTSUPP, "uverbs needs a process on this machine");
 	if (inode_taken(fs, file))
 		return ibfs_fail(req->ibfs, ESTALE, "uverbs: this open file has its own memory");

@@ -197,7 +197,8 @@ struct uv_events {
 	bool held;			/* one of refs is the context's */
 	bool closed;			/* its context or device is gone */
 	struct uverbs_file *uf;		/* whose; NULL: gone */
-	struct fs_cred owner;
+	uid_t uid;			/* its owner */
+	gid_t gid;
 	bool opened;
 	struct file *file;		/* NULL: not open */
 	struct fs *fs;
@@ -206,7 +207,7 @@ struct uv_events {
 	unsigned int count;
 	struct waitq readers;
 };
-/* The context's, which holds it until it is opened and closed. cred: whose process opens it. */
+/* The context's, which holds it until it is opened and closed. cred: who owns it. */
 struct uv_events *uv_events_new(struct uverbs_file *uf, const struct fs_cred *cred, bool async);
 struct uv_events *uv_events_find(struct fs *fs, uint64_t id);
 void uv_events_get(struct uv_events *events);

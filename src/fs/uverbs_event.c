@@ -48,7 +48,8 @@ struct uv_events *uv_events_new(struct uverbs_file *uf, const struct fs_cred *cr
 	events->id = ev_id(fs);
 	events->async = async;
 	events->uf = uf;
-	events->owner = *cred;
+	events->uid = cred->uid;
+	events->gid = cred->gid;
 	events->fs = fs;
 	DL_APPEND(fs->uv_events, events);
 	/* ib_uverbs_init_async_event_file(): the first one is the default. */
@@ -337,7 +338,7 @@ int uv_events_getattr(struct ibfs *ibfs, struct path path, struct stat *st)
 	if (!events)
 		return -ENOENT;
 	st->st_size = 0;
-	st->st_uid = events->owner.uid;
-	st->st_gid = events->owner.gid;
+	st->st_uid = events->uid;
+	st->st_gid = events->gid;
 	return 0;
 }

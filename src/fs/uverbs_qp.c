@@ -115,7 +115,7 @@ static int type_check(const struct uv_cmd *cmd, unsigned int type)
 {
 	switch (type) {
 	case IBV_QPT_RAW_PACKET:
-		return cmd->req->cred.uid ? -EPERM : 0;
+		return fs_privileged(&cmd->req->cred) ? 0 : -EPERM;
 	case IBV_QPT_RC:
 	case IBV_QPT_UC:
 	case IBV_QPT_UD:
@@ -341,7 +341,7 @@ static int modify(struct uv_cmd *cmd, const struct ib_uverbs_modify_qp *req)
 	if (err)
 		return err;
 	/* IB_QP_SET_QKEY: such a Q_Key is management's. */
-	if (req->attr_mask & IBV_QP_QKEY && req->qkey >> 31 && cmd->req->cred.uid)
+	if (req->attr_mask & IBV_QP_QKEY && req->qkey >> 31 && !fs_privileged(&cmd->req->cred))
 		return -EPERM;
 	dest_to_attr(&req->dest, &attr.ah_attr);
 	dest_to_attr(&req->alt_dest, &attr.alt_ah_attr);

@@ -307,8 +307,8 @@ static struct uv_cmd *keep(const struct uv_cmd *cmd)
 	copy->in = in;
 	copy->drv_in = in + cmd->in_len;
 	copy->job.ibfs = cmd->req->ibfs;
-	copy->job.pid = cmd->req->cred.pid;
-	copy->job.uid = cmd->req->cred.uid;
+	copy->job.pid = cmd->req->caller.pid;
+	copy->job.uid = cmd->req->caller.uid;
 	copy->job.disowned = disowned;
 	ev_timer_init(&copy->patience, on_patience, PATIENCE, 0.);
 	copy->patience.data = copy;
