@@ -247,6 +247,42 @@ static bool hung_up(struct p9 *p9)
 	return p9_waits(p9, 30000) && read(p9->fd, &byte, 1) <= 0;
 }
 
+/* A new object of a kind, by an attach's user: fid is its ctl. The object's number. */
+static unsigned int make(struct p9 *p9, uint32_t attach, uint32_t fid, const char *kind)
+{
+	char text[16] = "";
+	long n;
+
+	CHECK_ERR(p9_rpc(p9, TWALK, "ddwss", attach, fid, 2, kind, "clone"), 0);
+	CHECK_ERR(p9_openfid(p9, fid, 2), 0);
+	n = p9_read(p9, fid, 0, sizeof(text) - 1);
+	CHECK(n > 0);
+	memcpy(text, p9->body + 4, n > 0 ? n : 0);
+	return strtoul(text, NULL, 10);
+}
+
+/* Several users of one connection, which is root's: an open file has its own attach's rights. */
+static void users(void)
+{
+	enum { ROOT, USER, PD, ROOTS, USERS, OTHER };
+	struct p9 *p9 = p9_start(address, "9P2000.L");
+	char create[32];
+
+	if (p9_attach(p9, USER, "", 65534, "") < 0)
+		goto out;	/* we are not root */
+	snprintf(create, sizeof(create), "create pd=%u", make(p9, ROOT, PD, "pd"));
+	CHECK(p9_write(p9, PD, 0, "create device=rxe0", 18) == 18);
+	make(p9, USER, USERS, "mw");
+	make(p9, ROOT, ROOTS, "mw");
+	CHECK_ERR(p9_write(p9, USERS, 0, create, strlen(create)), EACCES);
+	CHECK(p9_write(p9, ROOTS, 0, create, strlen(create)) > 0);
+	CHECK_ERR(p9_write(p9, USERS, 0, create, strlen(create)), EACCES);
+	CHECK_ERR(p9_rpc(p9, TWALK, "ddwsss", USER, OTHER, 3, "rxe0", "1", "issm"), 0);
+	CHECK_ERR(p9_openfid(p9, OTHER, 0), EACCES);
+out:
+	p9_end(p9);
+}
+
 /* Messages that are none: a size that can't be hangs up, the rest is answered. */
 static void nonsense(void)
 {
@@ -302,6 +338,7 @@ int main(int argc, char **argv)
 	plan9();
 	small_messages();
 	limits();
+	users();
 	nonsense();
 	return failures != 0;
 }
