@@ -98,6 +98,14 @@ ratio()
 	}' || missed=$((missed + 1))
 }
 
+# measured NAME VALUE PEER: a ratio that nothing is demanded of.
+measured()
+{
+	awk -v name="$1" -v a="$2" -v b="$3" 'BEGIN {
+		printf "%-46s %12s %12s %7.2f\n", name, a, b, a / b
+	}'
+}
+
 finish()
 {
 	[ "$missed" = 0 ] || fail "$missed ratios missed"

@@ -3,8 +3,9 @@
 # Debian's programs on uverbs files: perftest between two adapters of one
 # daemon, against processes that pass a word to and fro, memcpy, UCX over TCP
 # and over shared memory, and qperf over TCP, in one run. Prints ratios and what
-# they must be; exits 1 when one is missed. Two clients that spin and the daemon
-# want three processors.
+# they must be; exits 1 when one is missed. What is demanded is of shared memory:
+# private memory, which the daemon reaches by a call for each piece, is measured
+# beside it. Two clients that spin and the daemon want three processors.
 #
 # usage: bench/uverbs.sh [ROUNDS]	how often each is run (3)
 set -u
@@ -133,10 +134,10 @@ beside_busy()
 measure()
 {
 	local memory
-	latency send private ib_send_lat
-	latency write private ib_write_lat
-	latency events private ib_send_lat -e
 	for memory in shared private; do
+		latency "send$memory" "$memory" ib_send_lat
+		latency "write$memory" "$memory" ib_write_lat
+		latency "events$memory" "$memory" ib_send_lat -e
 		bandwidth "write65536$memory" "$memory" ib_write_bw 65536 50000
 		bandwidth "write1048576$memory" "$memory" ib_write_bw 1048576 5000
 		bandwidth "read65536$memory" "$memory" ib_read_bw 65536 50000
@@ -155,37 +156,49 @@ measure_usual()
 	echo 'realtime = false;' >"$work/ibfs.conf"
 	start_ibfs
 	for _ in $(seq "$rounds"); do
-		latency usual_send private ib_send_lat
-		latency usual_write private ib_write_lat
+		latency usual_send shared ib_send_lat
+		latency usual_write shared ib_write_lat
+	done
+}
+
+# What nothing is demanded of.
+report_private()
+{
+	local size
+	measured "ib_send_lat 8 B / qperf tcp_lat, ns, private" "${best[sendprivate]}" "${best[tcp]}"
+	measured "ib_write_lat 8 B / qperf tcp_lat, ns, private" "${best[writeprivate]}" "${best[tcp]}"
+	measured "ib_send_lat -e 8 B / qperf tcp_lat, private" "${best[eventsprivate]}" "${best[tcp]}"
+	for size in 65536 1048576; do
+		measured "ib_write_bw $size / memcpy, MB/s, private" \
+			"${best[write${size}private]}" "${best[memcpy$size]}"
+		measured "ib_read_bw $size / memcpy, MB/s, private" \
+			"${best[read${size}private]}" "${best[memcpy$size]}"
 	done
 }
 
 report()
 {
-	local memory bound size
+	local bound size
 	# Where the daemon may run before others: half of TCP's, else as much.
 	bound=1
 	! chrt -f 1 true 2>/dev/null || bound=0.5
-	ratio "ib_send_lat 8 B / qperf tcp_lat, ns" "${best[send]}" "${best[tcp]}" max $bound
-	ratio "ib_write_lat 8 B / qperf tcp_lat, ns" "${best[write]}" "${best[tcp]}" max $bound
-	ratio "ib_send_lat -e 8 B / qperf tcp_lat, ns" "${best[events]}" "${best[tcp]}" max 1.5
-	ratio "ib_send_lat 8 B / UCX over TCP, ns" "${best[send]}" "${best[ucx_tcp]}" max $bound
+	ratio "ib_send_lat 8 B / qperf tcp_lat, ns" "${best[sendshared]}" "${best[tcp]}" max $bound
+	ratio "ib_write_lat 8 B / qperf tcp_lat, ns" "${best[writeshared]}" "${best[tcp]}" max $bound
+	ratio "ib_send_lat -e 8 B / qperf tcp_lat, ns" "${best[eventsshared]}" "${best[tcp]}" max 1.5
+	ratio "ib_send_lat 8 B / UCX over TCP, ns" "${best[sendshared]}" "${best[ucx_tcp]}" max $bound
 	ratio "ib_send_lat 8 B / qperf tcp_lat, usual priority" "${best[usual_send]}" "${best[tcp]}" max 1
 	ratio "ib_write_lat 8 B / qperf tcp_lat, usual priority" "${best[usual_write]}" "${best[tcp]}" max 1
-	for memory in shared private; do
-		bound=0.7
-		[ $memory = shared ] || bound=0.45
-		for size in 65536 1048576; do
-			ratio "ib_write_bw $size / memcpy, MB/s, $memory" \
-				"${best[write$size$memory]}" "${best[memcpy$size]}" min $bound
-			ratio "ib_read_bw $size / memcpy, MB/s, $memory" \
-				"${best[read$size$memory]}" "${best[memcpy$size]}" min $bound
-		done
+	for size in 65536 1048576; do
+		ratio "ib_write_bw $size / memcpy, MB/s, shared" \
+			"${best[write${size}shared]}" "${best[memcpy$size]}" min 0.7
+		ratio "ib_read_bw $size / memcpy, MB/s, shared" \
+			"${best[read${size}shared]}" "${best[memcpy$size]}" min 0.7
 	done
 	ratio "ib_write_bw 8 B messages/s / 2 million" "${best[rateshared]}" 2000000 min 1
+	report_private
 	printf '%-46s %12s\n' "beside: 8-byte messages/s, private" "${best[rateprivate]}" \
 		"the worst rounds: shared" "${best[leastshared]}" "private" "${best[leastprivate]}" \
-		"ib_send_bw, where both ends spin" "${best[both]}" \
+		"ib_send_bw, where both ends spin, private" "${best[both]}" \
 		"ib_write_bw beside two busy processes" "${best[busy]}" \
 		"futex to and fro, ns" "${best[futex]}" "UCX over shared memory, ns" "${best[ucx_sm]}" \
 		"qperf tcp_bw 64 KiB, MB/s" "${best[tcp_bw]}"

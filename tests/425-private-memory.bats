@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Private memory that ibfs-run makes shared while it is registered: the program
-# has what it had before, whatever it does with it.
+# Private memory that programs register: the daemon copies to and from it, and the
+# program has what it had before, whatever it does with it.
 load helpers
 
 setup_file() { start_ibfs; }
@@ -17,15 +17,15 @@ setup()
 program()
 {
 	run ib timeout 60 "${BY[@]}" "$BUILD/tests/$1" "${@:2}"
-	[ "$status" != 77 ] || skip "needs userfaultfd that holds threads: $output"
 	assert_status 0
 }
 private() { program uverbs_private "$@"; }
 races() { program uverbs_private_races "$@"; }
 
-@test "private memory: shared while it is registered, with what was in it" { private use; }
+@test "private memory: no mapping of the program's changes" { program uverbs_maps; }
+@test "private memory: of all kinds, written and read" { private use; }
 @test "private memory: pages that nobody touched take no memory" { private sparse; }
-@test "private memory: threads that write, also by read(), lose nothing" { private writers 100; }
+@test "private memory: threads that write, also by read(), lose nothing" { private writers 300; }
 @test "private memory: a child has its own, as it was" { private fork; }
 @test "private memory: fork, posix_spawn, system while threads register" { private fork_threads 30; }
 @test "private memory: zeroes come back where madvise gave it up" { private give_up; }
@@ -35,32 +35,27 @@ races() { program uverbs_private_races "$@"; }
 @test "private memory: regions that overlap" { private overlap; }
 @test "private memory: many regions" { private many 500; }
 @test "private memory: threads that register the same pages" { private threads 200; }
-@test "private memory: left alone where there are limits" { private limits; }
 @test "private memory: a program that closes all descriptors" { private close_all; }
-
 @test "private memory: a signal handler that gives memory up" {
 	[[ $BUILD != *-thread ]] || skip "ThreadSanitizer calls handlers of blocked signals"
 	races handler 240
 }
 @test "private memory: fork while another thread unmaps" { races fork_unmap 100; }
-@test "private memory: a region ends while its memory becomes a file's" { races replace 100; }
-@test "private memory: more than goes at once, while a thread writes" { races large 1; }
-@test "private memory: no descriptor left when the region ends" { races descriptors; }
-@test "private memory: locked while it is registered" { races lock; }
-
+@test "private memory: a region ends while its memory becomes a file's" { races replace 300; }
 @test "private memory: under another preloaded library" {
 	LD_PRELOAD=libm.so.6 private use
 	LD_PRELOAD=libm.so.6 private fork
 }
 @test "private memory: a child of vfork that closes descriptors" { private vfork; }
 
-@test "private memory: a user's, who can hold no threads" {
+@test "private memory: a user's" {
 	need_tool setpriv
 	chmod 755 "$IBFS_DIR"
+	[ "$(ulimit -l)" = unlimited ] || [ "$(ulimit -l)" -ge 8192 ] || skip "RLIMIT_MEMLOCK is too low"
 	BY=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-	private user
-	BY=()
-	private user
+	program uverbs_maps
+	private use
+	private fork
 }
 
 # hold TEST [ROUNDS]: beside this test, until release().

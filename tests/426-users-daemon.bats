@@ -47,23 +47,20 @@ own_pair()
 @test "a user's daemon: ibv_rc_pingpong" { own_pair ibv_rc_pingpong -c -n 50; }
 @test "a user's daemon: ibv_rc_pingpong with events" { own_pair ibv_rc_pingpong -e -c -n 50; }
 @test "a user's daemon: ib_write_bw" { own_pair ib_write_bw -F -n 200; }
-# The daemon has mapped what was private before it was registered, and the peer's.
-maps_two() { [ "$(grep -c 'memfd:ibfs-run' "/proc/$(pgrep -P "$DAEMON")/maps")" -ge 2 ]; }
-
-@test "a user's daemon: it maps what its programs register" {
-	local port server client
-	need_tool ib_write_bw
-	port=$(port)
-	mine ib_write_bw -d rxe0 -p "$port" -D 30 -F </dev/null >"$DIR/server" 2>&1 3>&- &
-	server=$!
-	wait_for listens "$port" || fail "$(cat "$DIR/server")"
-	mine ib_write_bw -d rxe1 -p "$port" -D 30 -F localhost </dev/null >"$DIR/client" 2>&1 3>&- &
+@test "a user's daemon: it maps shared memory whose file a program has open" {
+	local client
+	mkfifo "$DIR/go"
+	mine "$BUILD/tests/uverbs_memory" descriptor <"$DIR/go" >"$DIR/client" 2>&1 3>&- &
 	client=$!
-	wait_for -t 25 maps_two
-	kill "$(pgrep -P "$client")" "$(pgrep -P "$server")"
-	wait "$client" "$server" || true
+	exec 7>"$DIR/go"
+	wait_for file_has "$DIR/client" registered || fail "$(cat "$DIR/client")"
+	grep -q memfd:uverbs_memory "/proc/$(pgrep -P "$DAEMON")/maps"
+	exec 7>&-
+	wait "$client" || fail "$(cat "$DIR/client")"
 }
 @test "a user's daemon: private memory is what it was" {
-	run mine "$BUILD/tests/uverbs_private" user
+	run mine "$BUILD/tests/uverbs_private" use
+	assert_status 0
+	run mine "$BUILD/tests/uverbs_maps"
 	assert_status 0
 }

@@ -55,16 +55,6 @@ refused_pair()
 	pair ib_send_lat -F -e -n 500
 }
 
-@test "no userfaultfd for clients: their private memory is copied" {
-	refused_pair userfaultfd EPERM ibv_rc_pingpong -c -s 65536 -n 100
-	refused_pair userfaultfd ENOSYS ib_read_bw -F -s 65536 -n 200
-}
-
-@test "no memfd_create for clients: their private memory is copied" {
-	refused_pair memfd_create ENOSYS ibv_rc_pingpong -c -s 65536 -n 100
-	refused_pair memfd_create EPERM ib_write_bw -F -s 65536 -n 200
-}
-
 @test "no futex_waitv for clients: they wait at the file" {
 	refused_pair futex_waitv ENOSYS ibv_rc_pingpong -e -c -n 100
 	refused_pair futex_waitv EPERM ib_send_lat -e -F -n 300

@@ -21,8 +21,6 @@ struct word {
 
 static const struct word calls[] = {
 	{ "io_uring_setup", SYS_io_uring_setup },
-	{ "userfaultfd", SYS_userfaultfd },
-	{ "memfd_create", SYS_memfd_create },
 	{ "futex_waitv", SYS_futex_waitv },
 	{ NULL, 0 },
 };

@@ -115,6 +115,23 @@ static void test_memfd(struct end *end)
 	use(end, map_fd(-1, SIZE, 0, MAP_SHARED | MAP_ANONYMOUS), SIZE, true, NULL);
 }
 
+/* Registered while its file is open; until the end of the input, somebody looks at the daemon. */
+static void test_descriptor(struct end *end)
+{
+	int fd = memfd(SIZE, 0);
+	uint8_t *mem = map_fd(fd, SIZE, 0, MAP_SHARED);
+	struct ibv_mr *mr = must(ibv_reg_mr(end->pd, mem, SIZE, ACCESS), "reg");
+	char byte;
+
+	puts("registered");
+	fflush(stdout);
+	CHECK(read(STDIN_FILENO, &byte, 1) == 0);
+	CHECK(!ibv_dereg_mr(mr));
+	use(end, mem, SIZE, true, NULL);
+	close(fd);
+	munmap(mem, SIZE);
+}
+
 static void test_shm(struct end *end)
 {
 	char name[64];
@@ -401,7 +418,8 @@ static void test_dead_for_ever(struct end *end)
 }
 
 static const struct end_test tests[] = {
-	{ "private", test_private }, { "memfd", test_memfd }, { "shm", test_shm },
+	{ "private", test_private }, { "memfd", test_memfd },
+	{ "descriptor", test_descriptor }, { "shm", test_shm },
 	{ "sysv", test_sysv }, { "huge", test_huge }, { "mixed", test_mixed },
 	{ "remap", test_remap }, { "truncate", test_truncate }, { "on_demand", test_on_demand },
 	{ "dead", test_dead }, { "dead_for_ever", test_dead_for_ever },

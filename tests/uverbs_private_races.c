@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What may happen while private memory becomes shared and private again: signal
- * handlers, and other threads that fork, unmap, map something else there, lock, or
- * leave no descriptors. uverbs_private_races TEST [ROUNDS]. Run by ibfs-run.
+ * What may happen while private memory is registered and used: signal handlers,
+ * and other threads that fork, unmap, or map something else there.
+ * uverbs_private_races TEST [ROUNDS]. Run by ibfs-run.
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
@@ -15,7 +14,7 @@
 
 static unsigned long rounds;
 
-/* --- a signal handler that needs what was interrupted --- */
+/* --- a signal handler --- */
 
 static uint8_t *given_up;
 
@@ -91,7 +90,6 @@ static void test_fork_unmap(struct end *end)
 	int status;
 	pid_t pid;
 
-	need_hold();
 	pthread_create(&other.thread, NULL, register_and_unmap, &other);
 	for (unsigned long i = 0; i < rounds; i++) {
 		pid = fork();
@@ -115,7 +113,6 @@ static void test_replace(struct end *end)
 	int fd = memfd_create("test", MFD_CLOEXEC);
 	size_t size = 16 * SIZE;
 
-	need_hold();
 	CHECK(!ftruncate(fd, (off_t)size));
 	for (unsigned long i = 0; i < rounds; i++) {
 		uint8_t *mem = map_private(size);
@@ -133,103 +130,11 @@ static void test_replace(struct end *end)
 	close(fd);
 }
 
-struct counter {
-	pthread_t thread;
-	uint64_t *words;		/* the first of each page */
-	size_t pages;
-	uint64_t count;
-	atomic_bool stop;
-};
-
-static void *count(void *arg)
-{
-	struct counter *counter = arg;
-
-	while (!atomic_load(&counter->stop)) {
-		for (size_t i = 0; i < counter->pages; i++)
-			counter->words[i * PAGE / 8]++;
-		counter->count++;
-	}
-	return NULL;
-}
-
-/* More than goes at once. */
-static void test_large(struct end *end)
-{
-	size_t size = 150 << 20;
-	uint8_t *mem = map_private(size);
-	struct counter counter = { .words = (uint64_t *)mem, .pages = size / PAGE };
-	struct ibv_mr *mr;
-
-	need_hold();
-	pthread_create(&counter.thread, NULL, count, &counter);
-	for (unsigned long i = 0; i < rounds; i++) {
-		mr = reg(end, mem, size);
-		CHECK(is_shared(mem) && is_shared(mem + size / 2) && is_shared(mem + size - 1));
-		CHECK(!ibv_dereg_mr(mr) && !is_shared(mem) && !is_shared(mem + size - 1));
-	}
-	atomic_store(&counter.stop, true);
-	pthread_join(counter.thread, NULL);
-	for (size_t i = 0; i < counter.pages; i++)
-		CHECK(counter.words[i * PAGE / 8] == counter.count);
-}
-
-/* --- limits that come while it is registered --- */
-
-/* It stays what it is, and children have theirs. */
-static void test_descriptors(struct end *end)
-{
-	struct rlimit limit, none = { 0, 0 };
-	uint8_t *mem = map_private(SIZE);
-	struct ibv_mr *mr;
-	int status;
-
-	fill(mem, SIZE, 1);
-	mr = reg(end, mem, SIZE);
-	getrlimit(RLIMIT_NOFILE, &limit);
-	none.rlim_max = limit.rlim_max;
-	CHECK(!setrlimit(RLIMIT_NOFILE, &none));
-	CHECK(!ibv_dereg_mr(mr));
-	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
-	CHECK(filled(mem, SIZE, 1));
-	if (!fork()) {
-		fill(mem, SIZE, 2);
-		_exit(is_shared(mem));
-	}
-	CHECK(wait(&status) > 0 && !status && filled(mem, SIZE, 1));
-	CHECK(!ibv_dereg_mr(reg(end, mem, SIZE)) && filled(mem, SIZE, 1));
-}
-
-static unsigned long locked_kb(void)
-{
-	FILE *status = must(fopen("/proc/self/status", "r"), "status");
-	unsigned long kb = 0;
-	char line[256];
-
-	while (fgets(line, sizeof(line), status))
-		sscanf(line, "VmLck: %lu", &kb);
-	fclose(status);
-	return kb;
-}
-
-/* A sanitizer's mlock() does nothing. */
-static void test_lock(struct end *end)
-{
-	uint8_t *mem = map_private(SIZE);
-	struct ibv_mr *mr = reg(end, mem, SIZE);
-
-	CHECK(is_shared(mem));
-	CHECK(!syscall(SYS_mlock, mem, SIZE) && locked_kb() == SIZE / 1024);
-	CHECK(!ibv_dereg_mr(mr));
-	CHECK(locked_kb() == SIZE / 1024);
-}
-
 static const struct {
 	const char *name;
 	void (*fn)(struct end *end);
 } tests[] = {
 	{ "handler", test_handler }, { "fork_unmap", test_fork_unmap }, { "replace", test_replace },
-	{ "large", test_large }, { "descriptors", test_descriptors }, { "lock", test_lock },
 };
 
 int main(int argc, char **argv)

@@ -134,10 +134,7 @@ static bool is_file_of(int dir, const char *name, const struct mapping *map)
 	       st.stx_dev_major == map->major && st.stx_dev_minor == map->minor;
 }
 
-/*
- * The mapping's file, if the process has it open: map_files is for privileged
- * daemons only. libibfs-run.so has, while it registers what it made shared.
- */
+/* The mapping's file, if the process has it open: map_files is for privileged daemons only. */
 static int open_descriptor(pid_t tid, const struct mapping *map, size_t *page)
 {
 	const struct dirent *entry;

@@ -39,25 +39,4 @@ __attribute__((visibility("hidden"))) bool preload_arm(struct uverbs_arm *arms, 
 /* Is the open file a uverbs file of the tree? errno may change. */
 __attribute__((visibility("hidden"))) bool preload_is_uverbs(int fd);
 
-/* A program's write() or ioctl() that may register memory (preload_share.h), or end that. */
-struct share_call {
-	int kind;
-	int fd;
-	int id;				/* the region; -1: none */
-	uint64_t start, length;
-	uint32_t access;
-	uint32_t handle;
-	const uint32_t *answer;		/* where the handle of a new one is */
-};
-/* The descriptor is a new file's, of that name. */
-__attribute__((visibility("hidden"))) void preload_share_opened(int fd, const char *name);
-__attribute__((visibility("hidden"))) void preload_share_closed(int fd);
-/* Around the system call, which has succeeded or not; errno may change. */
-__attribute__((visibility("hidden"))) void preload_share_write(struct share_call *call, int fd,
-								const void *buf, size_t size);
-__attribute__((visibility("hidden"))) void preload_share_ioctl(struct share_call *call, int fd,
-								unsigned long request, void *arg);
-__attribute__((visibility("hidden"))) void preload_share_done(const struct share_call *call,
-							       bool done);
-
 #endif

@@ -161,7 +161,6 @@ static int opened(int fd, const char *path, int flags)
 		return fd;
 	slash = strrchr(path, '/');
 	name = slash ? slash + 1 : path;
-	preload_share_opened(fd, name);
 	forget(fd);
 	preload_event_close(fd);
 	if (!strncmp(name, "umad", 4) && (flags & O_ACCMODE) == O_RDWR &&
@@ -229,7 +228,6 @@ int close(int fd)
 	if (slot)
 		forget(fd);
 	preload_uverbs_close(fd);
-	preload_share_closed(fd);
 	preload_event_close(fd);
 	return next()->close(fd);
 }

@@ -268,7 +268,6 @@ static bool after_ioctl(int fd, struct ib_uverbs_ioctl_hdr *hdr)
 ssize_t write(int fd, const void *buf, size_t size)
 {
 	uint64_t response, command;
-	struct share_call share;
 	int saved = errno;
 	ssize_t n;
 
@@ -279,12 +278,7 @@ ssize_t write(int fd, const void *buf, size_t size)
 	errno = saved;
 	if (preload_send(fd, buf, size))
 		return (ssize_t)size;
-	preload_share_write(&share, fd, buf, size);
-	errno = saved;
 	n = syscall(SYS_write, fd, buf, size);
-	saved = errno;
-	preload_share_done(&share, n >= 0);
-	errno = saved;
 	if (n < 0 || (size_t)n != size)
 		return n;
 	response = answer_of(buf, size, &command);
@@ -300,8 +294,7 @@ ssize_t write(int fd, const void *buf, size_t size)
 
 int ioctl(int fd, unsigned long request, ...)
 {
-	int ret, share_errno, saved = errno;
-	struct share_call share;
+	int ret, saved = errno;
 	va_list args;
 	void *arg;
 
@@ -312,12 +305,8 @@ int ioctl(int fd, unsigned long request, ...)
 		errno = saved;
 		return 0;
 	}
-	preload_share_ioctl(&share, fd, request, arg);
 	errno = saved;
 	ret = (int)syscall(SYS_ioctl, fd, request, arg);
-	share_errno = errno;
-	preload_share_done(&share, !ret);
-	errno = share_errno;
 	if (ret || request != RDMA_VERBS_IOCTL)
 		return ret;
 	if (!after_ioctl(fd, arg))
