@@ -150,7 +150,7 @@ static inline void connect_qp(struct qp *q)
 {
 	struct ib_uverbs_modify_qp req = {
 		.qp_handle = q->qp, .qp_state = IBV_QPS_INIT, .port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 		.attr_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
 		.dest = { .dlid = own_lid(q->fd), .port_num = 1 },
 		.path_mtu = IBV_MTU_4096, .dest_qp_num = q->qpn, .max_dest_rd_atomic = 1,

@@ -55,12 +55,16 @@ static void op_rename(fuse_req_t fuse, fuse_ino_t parent, const char *name, fuse
 	fuse_reply_err(fuse, EPERM);
 }
 
+/*
+ * What libfuse asks for by itself is not what this file system wants. ASYNC_DIO lets a
+ * request come whose caller doesn't wait for it (io_submit), while clients are called
+ * back in the belief that they do; splicing small requests costs more than copying
+ * them; the others are for pages that are cached, which none of ours are.
+ */
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
 	(void)userdata;
-	/* Splicing small requests costs more than copying them. */
-	conn->want &= ~(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
-	conn->want |= conn->capable & (FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_PARALLEL_DIROPS);
+	conn->want = conn->capable & (FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_PARALLEL_DIROPS);
 	/* A RELEASE is a background request and must not queue behind others. */
 	conn->max_background = 65535;
 	conn->congestion_threshold = 65535;
