@@ -39,7 +39,7 @@ setup()
 }
 teardown()
 {
-	[ -n "${BATS_TEST_COMPLETED:-}" ] || show_logs
+	[ -n "${BATS_TEST_COMPLETED:-}${IBFS_SKIP:-}" ] || show_logs
 	native_teardown
 }
 
@@ -137,9 +137,9 @@ make()
 		while read -r file; do
 			echo "FILE $file"
 			for command; do
-				! (exec -a "$command" "$plain" 2>"$file") || continue
 				pairs=$((pairs + 1))
-				! (exec -a "$command" "$deputy" 2>"$file") || echo "TAKEN $file: $command"
+				(exec -a "$command" "$deputy" 2>"$file") || continue
+				(exec -a "$command" "$plain" 2>"$file") || echo "TAKEN $file: $command"
 			done
 		done < <(find * -type f -writable)
 		echo "PAIRS $pairs"' - "$DEPUTY" "$IBFS_DIR/plain" "${commands[@]}" >"$IBFS_DIR/pairs"

@@ -15,8 +15,8 @@
 
 static int copy_input(size_t size)
 {
-	char *buf = malloc(size);
-	ssize_t n = buf ? read(STDIN_FILENO, buf, size) : -1;
+	static char buf[4096];
+	ssize_t n = read(STDIN_FILENO, buf, size < sizeof(buf) ? size : sizeof(buf));
 
 	if (n < 0)
 		return errno;
