@@ -7,7 +7,9 @@ load nested
 setup_file() { nested_can || return 0; }
 
 @test "objects, requests, rings, statuses" { suite 310-native 318-native-kill 312-native-statuses; }
-@test "opcodes, raw packets, bad lines" { suite 313-opcodes 311-native-special 317-bad-lines; }
+@test "opcodes, raw packets, bad lines, what a client forges" {
+	suite 313-opcodes 311-native-special 317-bad-lines 803-forged-completions
+}
 @test "limits, names, counters of the device's own, IP interfaces" {
 	suite 314-native-limits 315-names 319-hw-counters "600-ipoib:everybody reaches"
 }

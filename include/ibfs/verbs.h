@@ -72,12 +72,26 @@ enum ibfs_wc_opcode {
 /* QP types that libibverbs has no name for, as in the kernel's enum ib_qp_type. */
 enum { IBFS_QPT_SMI = 0, IBFS_QPT_GSI = 1, IBFS_QPT_RAW_IPV6 = 5, IBFS_QPT_RAW_ETHERTYPE = 6 };
 
+struct ibfs_wc;
+
+/*
+ * Who is told of one request's completion instead of its completion queue, as the
+ * kernel's struct ib_cqe: embedded in what the poster has of the request. Nothing of
+ * such a request is in memory that a client can write. done() comes once for each
+ * that was posted, signaled or not, as the functions of struct verbs_client; what
+ * RESET or the QP's end drops ends with IBV_WC_WR_FLUSH_ERR before they return.
+ */
+struct ibfs_cqe {
+	void (*done)(struct ibfs_cqe *cqe, const struct ibfs_wc *wc);
+};
+
 /*
  * A work request. What it points to is copied when it is posted. send_flags
  * are IBV_SEND_*; with IBV_SEND_INLINE the bytes are inline_data, not sg_list.
  */
 struct ibfs_wr {
 	uint64_t wr_id;
+	struct ibfs_cqe *wr_cqe;	/* NULL: the send CQ */
 	enum ibfs_wr_opcode opcode;
 	unsigned int send_flags;
 	union {
@@ -128,6 +142,7 @@ struct ibfs_wr {
 
 struct ibfs_recv_wr {
 	uint64_t wr_id;
+	struct ibfs_cqe *wr_cqe;	/* NULL: the receive CQ; of an SRQ's always */
 	const struct ibv_sge *sg_list;
 	unsigned int num_sge;
 };

@@ -217,9 +217,10 @@ static int obj_destroy(struct obj *obj)
 	err = obj_kinds[obj->kind]->destroy(obj);
 	if (err)
 		return err;
-	if (obj->kind == OBJ_QP)
+	if (obj->kind == OBJ_QP) {
 		HASH_DELETE(hh_qpn, objs->qpns, obj);
-	msg_free(obj);
+		msg_free(obj);
+	}
 	obj->made = NULL;
 	return 0;
 }

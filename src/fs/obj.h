@@ -77,15 +77,11 @@ struct obj {
 	uint16_t lid_value;
 	struct { uint32_t dev, key; } qpn_key;	/* QP */
 	UT_hash_handle hh_qpn;
-	struct obj *scq, *rcq;		/* QP: its CQs' */
-	struct message *sends, *recv_buf;	/* QP: obj_msg.c */
+	struct message *sends, *recv_buf;	/* QP: obj_msg.c, as are these: */
 	bool recv_posted, recv_filled, recv_failed;
 	uint32_t recv_len;
 	struct waitq recv_readers;
-	unsigned int internal;		/* CQ: completions of obj_msg.c's to come */
-	struct ibfs_wc *kept;		/* CQ: taken out, for `wc` */
-	uint32_t kept_count, kept_room;
-	struct task pump;
+	struct task ended;
 	uint64_t next_wr;		/* QP, SRQ: the next request's wr_id unless given */
 	struct obj_reader *readers;	/* open `wc` or `events` files */
 	char *events[OBJ_EVENTS_KEPT];	/* a ring of what nobody has read yet */
@@ -180,10 +176,7 @@ void av_print(struct textbuf *out, const char *prefix, const struct ibv_ah_attr 
 ssize_t msg_write(struct obj *qp, const struct fs_req *req, const void *buf, size_t size);
 ssize_t msg_read(struct obj *qp, struct file *file, struct fs_req *req, void *buf, size_t size);
 unsigned int msg_poll(const struct obj *qp);
-void msg_arrived(struct obj *cq);	/* a completion, while cq->internal */
-bool msg_completion(struct obj *cq, const struct ibfs_wc *wc);
-bool msg_kept(struct obj *cq, struct ibfs_wc *wc);	/* one that stood before ours */
-void msg_free(struct obj *obj);		/* the QP or CQ went: what was under way is dropped */
+void msg_free(struct obj *qp);		/* the QP went: what was under way is dropped */
 
 /* obj_post.c: a work request as text. */
 int obj_post_line(struct args *args);

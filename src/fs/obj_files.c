@@ -49,12 +49,7 @@ static void client_comp(struct verbs_client *client)
 
 static void client_arrived(struct verbs_client *client)
 {
-	struct obj *obj = (struct obj *)client;
-
-	if (obj->internal)
-		msg_arrived(obj);
-	else
-		obj_wake(obj, OBJ_WC);
+	obj_wake((struct obj *)client, OBJ_WC);
 }
 
 void obj_client(struct obj *obj)
@@ -143,12 +138,8 @@ static const char *wc_line(struct obj_reader *reader)
 	struct obj *obj = reader->obj;
 	struct ibfs_wc wc;
 
-	if (!obj->made)
+	if (!obj->made || obj->ops->poll_cq(obj->cq, 1, &wc) != 1)
 		return NULL;
-	do {
-		if (!msg_kept(obj, &wc) && obj->ops->poll_cq(obj->cq, 1, &wc) != 1)
-			return NULL;
-	} while (msg_completion(obj, &wc));
 	print_wc(reader, &wc);
 	return reader->line;
 }
@@ -166,7 +157,7 @@ static bool queue_ready(struct lineq *q)
 	struct obj *obj = reader->obj;
 
 	if (reader->which == OBJ_WC)
-		return obj->made && (obj->kept_count || obj->ops->peek_cq(obj->cq, 1) > 0);
+		return obj->made && obj->ops->peek_cq(obj->cq, 1) > 0;
 	return obj->event_count;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * qp/N/send and qp/N/recv: a write sends one message, a read takes one. Their
- * requests are told by their wr_id's top bit, their completions are taken out
- * of the CQ here, and what stood before them is kept for `wc`.
+ * qp/N/send and qp/N/recv: a write sends one message, a read takes one. The
+ * engine tells of their requests' ends here (struct ibfs_cqe), not in the CQ: a
+ * client may have that mapped, and write what it likes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,18 +13,36 @@
 
 #include "fs/obj.h"
 
-#define OURS		(1ULL << 63)
 #define RECV_ROOM	65536U
 #define GRH_ROOM	40
 
 struct message {
-	struct message *prev, *next;
-	uint64_t id;
-	struct memory *mem;
+	struct ibfs_cqe cqe;		/* first */
+	struct message *prev, *next;	/* of qp->sends */
+	struct obj *qp;
+	bool ended;			/* then: */
+	enum ibv_wc_status status;
+	uint32_t len;			/* of one that came */
+	struct memory *mem;		/* NULL: it went inline */
 	struct ibfs_mr *mr;
 	uint32_t lkey;
 	uint64_t pinned;		/* counted on the owner's account */
 };
+
+static void msg_ended(struct task *task);
+
+/* In the engine's midst: the rest is the task's. */
+static void on_end(struct ibfs_cqe *cqe, const struct ibfs_wc *wc)
+{
+	struct message *msg = (struct message *)cqe;
+	struct obj *qp = msg->qp;
+
+	msg->ended = true;
+	msg->status = wc->status;
+	msg->len = wc->byte_len;
+	qp->ended.fn = msg_ended;
+	task_queue(qp->ibfs->tasks, &qp->ended);
+}
 
 static void message_free(struct obj *qp, struct message *msg)
 {
@@ -37,9 +55,19 @@ static void message_free(struct obj *qp, struct message *msg)
 	free(msg);
 }
 
-static struct message *message_new(struct obj *qp, const struct fs_req *req, size_t size)
+static struct message *message_new(struct obj *qp)
 {
 	struct message *msg = calloc(1, sizeof(*msg));
+
+	if (msg)
+		*msg = (struct message){ .cqe.done = on_end, .qp = qp };
+	return msg;
+}
+
+/* One with size bytes of memory, registered. */
+static struct message *message_mapped(struct obj *qp, const struct fs_req *req, size_t size)
+{
+	struct message *msg = message_new(qp);
 	struct ibfs_mr_init init = { .length = size, .access = IBV_ACCESS_LOCAL_WRITE };
 	struct ibfs_qp_init made;
 	struct ibfs_mr_attr mr;
@@ -80,68 +108,57 @@ static int send_refused(struct obj *qp, int err)
 			"the QP's state or type doesn't allow it");
 }
 
-/* What is small goes inline, and nothing has to be waited for. */
-static int send_inline(struct obj *qp, const void *buf, size_t size)
+/* What is small goes inline, and needs no memory. */
+static int send_post(struct obj *qp, struct message *msg, const void *buf, size_t size)
 {
-	struct ibfs_wr wr = { .wr_id = qp->next_wr, .opcode = IBFS_WR_SEND,
-			      .send_flags = IBV_SEND_INLINE, .inline_data = buf, .inline_len = size };
+	struct ibv_sge sge = { 0, (uint32_t)size, msg->lkey };
+	struct ibfs_wr wr = { .wr_cqe = &msg->cqe, .opcode = IBFS_WR_SEND, .sg_list = &sge,
+			      .num_sge = 1 };
 
-	return qp->ops->post_send(qp->qp, &wr);
-}
-
-static int send_copy(struct obj *qp, const struct fs_req *req, const void *buf, size_t size)
-{
-	struct message *msg = message_new(qp, req, size);
-	struct ibv_sge sge;
-	struct ibfs_wr wr = { .opcode = IBFS_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
-			      .sg_list = &sge, .num_sge = 1 };
-	int err;
-
-	if (!msg)
-		return -ENOBUFS;
-	memcpy(msg->mem->base, buf, size);
-	sge = (struct ibv_sge){ 0, size, msg->lkey };
-	msg->id = wr.wr_id = OURS | qp->next_wr;
-	err = qp->ops->post_send(qp->qp, &wr);
-	if (err) {
-		message_free(qp, msg);
-		return err;
+	if (msg->mem) {
+		memcpy(msg->mem->base, buf, size);
+	} else {
+		wr.send_flags = IBV_SEND_INLINE;
+		wr.inline_data = buf;
+		wr.inline_len = (uint32_t)size;
 	}
-	DL_APPEND(qp->sends, msg);
-	qp->scq->internal++;
-	return 0;
+	return qp->ops->post_send(qp->qp, &wr);
 }
 
 ssize_t msg_write(struct obj *qp, const struct fs_req *req, const void *buf, size_t size)
 {
 	unsigned int max_inline, type = qp_kind(qp, &max_inline);
+	struct message *msg;
 	int err;
 
 	if (type != IBV_QPT_RC && type != IBV_QPT_UC)
 		return obj_fail(qp, EINVAL, "send: only of RC and UC QPs; use post");
-	err = size <= max_inline ? send_inline(qp, buf, size) : send_copy(qp, req, buf, size);
-	if (err)
+	msg = size <= max_inline ? message_new(qp) : message_mapped(qp, req, size);
+	err = msg ? send_post(qp, msg, buf, size) : -ENOBUFS;
+	if (err) {
+		message_free(qp, msg);
 		return send_refused(qp, err);
-	qp->next_wr++;
+	}
+	DL_APPEND(qp->sends, msg);
 	return size;
 }
 
 static int recv_post(struct obj *qp, const struct fs_req *req)
 {
 	struct ibv_sge sge;
-	struct ibfs_recv_wr wr = { .wr_id = OURS, .sg_list = &sge, .num_sge = 1 };
+	struct ibfs_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
 	int err;
 
 	if (!qp->recv_buf)
-		qp->recv_buf = message_new(qp, req, RECV_ROOM);
+		qp->recv_buf = message_mapped(qp, req, RECV_ROOM);
 	if (!qp->recv_buf)
 		return obj_fail(qp, ENOMEM, "recv: no memory for it, or more than RLIMIT_MEMLOCK allows");
 	sge = (struct ibv_sge){ 0, RECV_ROOM, qp->recv_buf->lkey };
+	wr.wr_cqe = &qp->recv_buf->cqe;
 	err = qp->ops->post_recv(qp->qp, &wr);
 	if (err)
 		return obj_fail(qp, -err, "recv: the QP takes no receive request");
 	qp->recv_posted = true;
-	qp->rcq->internal++;
 	return 0;
 }
 
@@ -185,20 +202,18 @@ unsigned int msg_poll(const struct obj *qp)
 	return qp->recv_filled ? POLLIN | POLLRDNORM : 0;
 }
 
-static void recv_done(struct obj *qp, const struct ibfs_wc *wc)
+static void recv_done(struct obj *qp, struct message *msg)
 {
 	struct fs_req *req;
 	const void *data = NULL;
 	ssize_t n;
 
-	if (!qp->recv_posted)
-		return;
-	qp->recv_posted = false;
+	msg->ended = qp->recv_posted = false;
 	qp->recv_filled = true;
-	qp->recv_failed = wc->status != IBV_WC_SUCCESS;
-	qp->recv_len = wc->byte_len < RECV_ROOM ? wc->byte_len : RECV_ROOM;
+	qp->recv_failed = msg->status != IBV_WC_SUCCESS;
+	qp->recv_len = msg->len < RECV_ROOM ? msg->len : RECV_ROOM;
 	if (qp->recv_failed)
-		obj_fail(qp, EIO, "recv: %s", wc_status_name(wc->status));
+		obj_fail(qp, EIO, "recv: %s", wc_status_name(msg->status));
 	req = waitq_take(&qp->recv_readers);
 	if (req) {
 		n = recv_take(qp, req->size, &data);
@@ -212,100 +227,34 @@ static void recv_done(struct obj *qp, const struct ibfs_wc *wc)
 	obj_wake(qp, OBJ_RECV);
 }
 
-static void send_done(struct obj *qp, const struct ibfs_wc *wc)
+static void send_done(struct obj *qp, struct message *msg)
 {
-	struct message *msg;
-
-	DL_SEARCH_SCALAR(qp->sends, msg, id, wc->wr_id);
-	if (!msg)
-		return;
-	if (wc->status)
-		obj_fail(qp, EIO, "send: %s", wc_status_name(wc->status));
+	if (msg->status)
+		obj_fail(qp, EIO, "send: %s", wc_status_name(msg->status));
 	DL_DELETE(qp->sends, msg);
 	message_free(qp, msg);
 }
 
-/* True: it was one of ours. */
-bool msg_completion(struct obj *cq, const struct ibfs_wc *wc)
+/* Sends end in order. */
+static void msg_ended(struct task *task)
 {
-	struct obj *qp;
+	struct obj *qp = (struct obj *)((char *)task - offsetof(struct obj, ended));
 
-	if (!(wc->wr_id & OURS) || !cq->internal)
-		return false;
-	cq->internal--;
-	qp = obj_by_qpn(cq->ibfs, cq->dev, obj_qpn_key(wc->qp_num, wc->port_num));
-	if (!qp)
-		return true;
-	if (wc->wr_id == OURS)
-		recv_done(qp, wc);
-	else
-		send_done(qp, wc);
-	return true;
+	while (qp->sends && qp->sends->ended)
+		send_done(qp, qp->sends);
+	if (qp->recv_buf && qp->recv_buf->ended)
+		recv_done(qp, qp->recv_buf);
 }
 
-/* Room for one more, of as many as the CQ itself may hold: then it fills, and overruns, as ever. */
-static bool kept_room(struct obj *cq)
-{
-	struct ibfs_cq_attr attr;
-	struct ibfs_wc *kept;
-
-	if (cq->kept_count < cq->kept_room)
-		return true;
-	cq->ops->query_cq(cq->cq, &attr);
-	if (cq->kept_count >= (uint32_t)attr.cqe)
-		return false;
-	kept = realloc(cq->kept, (2 * cq->kept_room + 16) * sizeof(*kept));
-	if (!kept)
-		return false;
-	cq->kept = kept;
-	cq->kept_room = 2 * cq->kept_room + 16;
-	return true;
-}
-
-/* Take what came out of the CQ as far as ours may be among it. */
-static void msg_pump(struct task *task)
-{
-	struct obj *cq = (struct obj *)((char *)task - offsetof(struct obj, pump));
-	struct ibfs_wc wc;
-
-	while (cq->made && cq->internal && kept_room(cq) && cq->ops->poll_cq(cq->cq, 1, &wc) == 1)
-		if (!msg_completion(cq, &wc))
-			cq->kept[cq->kept_count++] = wc;
-	obj_wake(cq, OBJ_WC);
-}
-
-void msg_arrived(struct obj *cq)
-{
-	cq->pump.fn = msg_pump;
-	task_queue(cq->ibfs->tasks, &cq->pump);
-}
-
-bool msg_kept(struct obj *cq, struct ibfs_wc *wc)
-{
-	if (!cq->kept_count)
-		return false;
-	*wc = cq->kept[0];
-	memmove(cq->kept, cq->kept + 1, --cq->kept_count * sizeof(*wc));
-	return true;
-}
-
-void msg_free(struct obj *obj)
+void msg_free(struct obj *qp)
 {
 	struct message *msg, *tmp;
 
-	waitq_fail(&obj->recv_readers, -EIO);
-	if (obj->recv_posted)
-		obj->rcq->internal--;
-	DL_FOREACH_SAFE(obj->sends, msg, tmp) {
-		obj->scq->internal--;
-		message_free(obj, msg);
-	}
-	message_free(obj, obj->recv_buf);
-	obj->sends = obj->recv_buf = NULL;
-	obj->recv_posted = obj->recv_filled = false;
-	if (obj->pump.fn)
-		task_cancel(obj->ibfs->tasks, &obj->pump);
-	free(obj->kept);
-	obj->kept = NULL;
-	obj->kept_count = obj->kept_room = 0;
+	waitq_fail(&qp->recv_readers, -EIO);
+	DL_FOREACH_SAFE(qp->sends, msg, tmp)
+		message_free(qp, msg);
+	message_free(qp, qp->recv_buf);
+	qp->sends = qp->recv_buf = NULL;
+	qp->recv_posted = qp->recv_filled = false;
+	task_cancel(qp->ibfs->tasks, &qp->ended);
 }

@@ -277,8 +277,6 @@ static int qp_create(struct args *args)
 		return qp_open(args, xrcd, opened);
 	if (args_end(args))
 		return args->err;
-	args->obj->scq = cq;
-	args->obj->rcq = recv_cq ? recv_cq : cq;
 	return qp_make(args->obj, &init);
 }
 

@@ -110,7 +110,10 @@ void recv_complete(struct ibfs_qp *qp, const struct rx *rx, enum ibv_wc_status s
 	}
 	if (status == IBV_WC_SUCCESS && wc.opcode == IBFS_WC_RECV)
 		qp_count(qp, STAT_RDMA_RECVS);
-	if (cq_push(cq, &wc, rx && rx->bth->flags & BTH_SOLICITED) && qp->state != IBV_QPS_ERR) {
+	if (r->wqe.wr_cqe) {
+		r->wqe.wr_cqe->done(r->wqe.wr_cqe, &wc);
+	} else if (cq_push(cq, &wc, rx && rx->bth->flags & BTH_SOLICITED) &&
+		   qp->state != IBV_QPS_ERR) {
 		qp_event(qp, IBV_EVENT_QP_FATAL);
 		qp_error(qp);
 	}

@@ -105,12 +105,35 @@ static void req_stop(struct ibfs_qp *qp)
 	qp->req.xfer = NULL;
 }
 
+/* To whoever is to be told of it. */
+static void complete(struct ibfs_qp *qp, const struct swqe *wqe, enum ibv_wc_status status,
+		     uint32_t byte_len)
+{
+	const struct wr_info *info = wr_info(wqe->wr.opcode);
+	bool signaled = qp->sq_sig_all || wqe->wr.send_flags & IBV_SEND_SIGNALED;
+	struct ibfs_cqe *cqe = wqe->wr.wr_cqe;
+	struct ibfs_wc wc;
+
+	if (!cqe && !signaled && status == IBV_WC_SUCCESS)
+		return;
+	wc = (struct ibfs_wc){
+		.wr_id = wqe->wr.wr_id, .status = status,
+		.opcode = info ? info->wc : IBFS_WC_SEND, .byte_len = byte_len,
+		.qp_num = qp->qpn, .port_num = qp->attr.port_num,
+	};
+	if (cqe) {
+		cqe->done(cqe, &wc);
+	} else if (cq_push(qp->send_cq, &wc, false) && qp->state != IBV_QPS_ERR) {
+		qp_event(qp, IBV_EVENT_QP_FATAL);
+		qp_error(qp);
+	}
+}
+
 void req_retire(struct ibfs_qp *qp, enum ibv_wc_status status, uint32_t byte_len)
 {
 	struct requester *req = &qp->req;
 	struct swqe *wqe = sq_wqe(req, req->head);
 	const struct wr_info *info = wr_info(wqe->wr.opcode);
-	bool signaled = qp->sq_sig_all || wqe->wr.send_flags & IBV_SEND_SIGNALED;
 
 	if (status == IBV_WC_SUCCESS && info && info->wc == IBFS_WC_SEND)
 		qp_count(qp, STAT_RDMA_SENDS);
@@ -128,18 +151,7 @@ void req_retire(struct ibfs_qp *qp, enum ibv_wc_status status, uint32_t byte_len
 		req->off = 0;
 	}
 	req->head++;
-	if (signaled || status != IBV_WC_SUCCESS) {
-		struct ibfs_wc wc = {
-			.wr_id = wqe->wr.wr_id, .status = status,
-			.opcode = info ? info->wc : IBFS_WC_SEND, .byte_len = byte_len,
-			.qp_num = qp->qpn, .port_num = qp->attr.port_num,
-		};
-
-		if (cq_push(qp->send_cq, &wc, false) && qp->state != IBV_QPS_ERR) {
-			qp_event(qp, IBV_EVENT_QP_FATAL);
-			qp_error(qp);
-		}
-	}
+	complete(qp, wqe, status, byte_len);
 }
 
 void req_fail(struct ibfs_qp *qp, enum ibv_wc_status status)
@@ -170,6 +182,7 @@ void req_reset(struct ibfs_qp *qp)
 
 		free(wqe->extra);
 		wqe->extra = NULL;
+		wr_dropped(wqe->wr.wr_cqe);
 	}
 	req->next = req->head;
 	req->off = 0;

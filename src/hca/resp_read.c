@@ -311,7 +311,9 @@ void resp_reset(struct ibfs_qp *qp)
 	r->xfer = NULL;
 	qp_unhold(qp);
 	r->res_count = r->res_first = r->num_active = 0;
+	if (r->has_wqe)
+		wr_dropped(r->wqe.wr_cqe);
 	r->ack_pending = r->has_wqe = false;
-	while (qp->rq.wqe && recv_take(qp, NULL) != -ENOENT)
-		r->has_wqe = false;
+	if (qp->rq.wqe)
+		rq_drop(&qp->rq);
 }

@@ -113,7 +113,7 @@ int srq_destroy(struct ibfs_srq *srq)
 
 int srq_post(struct ibfs_srq *srq, const struct ibfs_recv_wr *wr)
 {
-	return srq->error ? -EINVAL : rq_post(&srq->rq, wr);
+	return srq->error || wr->wr_cqe ? -EINVAL : rq_post(&srq->rq, wr);
 }
 
 int srq_ring(struct ibfs_srq *srq, struct ibfs_ring *ring)

@@ -238,12 +238,21 @@ struct ibfs_cq {
 	uint32_t moder_pending;		/* completions since the last event */
 	ev_timer moder_timer;
 };
+/* A request ends, whoever is told; what was dropped and has no cqe tells nobody. */
+static inline void wr_dropped(struct ibfs_cqe *cqe)
+{
+	const struct ibfs_wc wc = { .status = IBV_WC_WR_FLUSH_ERR };
+
+	if (cqe)
+		cqe->done(cqe, &wc);
+}
 /* -EIO: the CQ is, or went, into error by overrun and takes nothing. */
 int cq_push(struct ibfs_cq *cq, const struct ibfs_wc *wc, bool solicited);
 
 /* A receive request as it is taken from its queue. */
 struct rwqe {
 	uint64_t wr_id;
+	struct ibfs_cqe *wr_cqe;
 	unsigned int num_sge;
 	uint32_t length;
 	struct ibv_sge *sges;		/* room for the queue's max_sge */
@@ -253,6 +262,7 @@ struct rwqe {
 struct rq {
 	struct {
 		uint64_t wr_id;
+		struct ibfs_cqe *wr_cqe;
 		uint32_t num_sge;
 	} *wqe;
 	struct ibv_sge *sges;		/* max_sge for each */
@@ -264,6 +274,7 @@ struct rq {
 int rq_init(struct rq *rq, uint32_t max_wr, uint32_t max_sge);
 void rq_free(struct rq *rq);
 int rq_post(struct rq *rq, const struct ibfs_recv_wr *wr);
+void rq_drop(struct rq *rq);			/* all that was posted */
 uint32_t rq_count(const struct rq *rq);
 int rq_take(struct rq *rq, struct rwqe *wqe);	/* -ENOENT: empty; -EINVAL: a bad one was in the ring */
 int rq_resize(struct rq *rq, uint32_t max_wr);

@@ -189,12 +189,23 @@ int rq_post(struct rq *rq, const struct ibfs_recv_wr *wr)
 	if (rq->tail - rq->head >= rq->max_wr)
 		return -ENOMEM;
 	rq->wqe[slot].wr_id = wr->wr_id;
+	rq->wqe[slot].wr_cqe = wr->wr_cqe;
 	rq->wqe[slot].num_sge = wr->num_sge;
 	if (wr->num_sge)
 		memcpy(rq->sges + (size_t)slot * rq->max_sge, wr->sg_list,
 		       wr->num_sge * sizeof(*rq->sges));
 	rq->tail++;
 	return 0;
+}
+
+void rq_drop(struct rq *rq)
+{
+	for (; rq->head != rq->tail; rq->head++)
+		wr_dropped(rq->wqe[rq->head & (rq->size - 1)].wr_cqe);
+	if (!rq->ring.buf)
+		return;
+	rq->ring.index += ring_used(&rq->ring, false);
+	ring_publish(&rq->ring, false);
 }
 
 uint32_t rq_count(const struct rq *rq)

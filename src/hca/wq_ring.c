@@ -160,6 +160,7 @@ static int rq_take_ring(struct rq *rq, struct rwqe *wqe)
 	rq->ring.index++;
 	ring_publish(&rq->ring, false);
 	wqe->wr_id = raw->wr_id;
+	wqe->wr_cqe = NULL;
 	wqe->num_sge = raw->dma.num_sge;
 	wqe->length = 0;
 	if (wqe->num_sge > rq->max_sge)
@@ -180,6 +181,7 @@ int rq_take(struct rq *rq, struct rwqe *wqe)
 	if (rq->head == rq->tail)
 		return rq->ring.buf ? rq_take_ring(rq, wqe) : -ENOENT;
 	wqe->wr_id = rq->wqe[slot].wr_id;
+	wqe->wr_cqe = rq->wqe[slot].wr_cqe;
 	wqe->num_sge = rq->wqe[slot].num_sge;
 	memcpy(wqe->sges, rq->sges + (size_t)slot * rq->max_sge, wqe->num_sge * sizeof(*wqe->sges));
 	wqe->length = 0;

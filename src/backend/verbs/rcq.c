@@ -93,7 +93,7 @@ static void on_comp(struct note *note)
 		struct rcq *cq = by_handle(rdev, comp->handle);
 
 		wc_from(&wc, &comp->wc[i]);
-		if (cq)
+		if (!rcqe_done(rdev, &wc) && cq)
 			rcq_push(cq, &wc, wc.opcode & IBFS_WC_RECV);
 	}
 	if (rdev)

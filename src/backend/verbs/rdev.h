@@ -139,7 +139,8 @@ struct rdev {
 	struct watch *async;
 	bool lost;			/* it is about to be removed */
 	struct mad_agent *agents;	/* mad.c */
-	uint32_t next_agent, next_ah;
+	uint32_t next_agent, next_ah, next_own_id;
+	uint64_t own_ids;		/* rcqe.c: what they begin with; 0: there were none */
 	struct issm *issms;
 	struct ibv_comp_channel *channel;
 	struct robj **objs;		/* rverbs.h: a list a kind */

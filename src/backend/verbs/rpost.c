@@ -176,18 +176,36 @@ static int post_bind(struct rqp *qp, const struct ibfs_wr *wr)
 	return err;
 }
 
-int rqp_post_send(struct ibfs_qp *qp, const struct ibfs_wr *wr)
+static int post_send(struct rqp *qp, const struct ibfs_wr *wr)
 {
-	struct rqp *rqp = (struct rqp *)qp;
-	struct post_call call = { .call.ibv = rqp->obj.ibv };
+	struct post_call call = { .call.ibv = qp->obj.ibv };
 	int err;
 
 	if (wr->opcode >= IBFS_WR_OPCODES || !opcodes[wr->opcode])
-		return refuse(rqp, wr_opcode_name(wr->opcode) ?: "this");
+		return refuse(qp, wr_opcode_name(wr->opcode) ?: "this");
 	if (wr->opcode == IBFS_WR_BIND_MW)
-		return post_bind(rqp, wr);
-	err = fill_send(&call, rqp, wr);
-	return err ? err : rcall(rqp->obj.rdev, send_job, &call, sizeof(call), "post that");
+		return post_bind(qp, wr);
+	err = fill_send(&call, qp, wr);
+	return err ? err : rcall(qp->obj.rdev, send_job, &call, sizeof(call), "post that");
+}
+
+int rqp_post_send(struct ibfs_qp *qp, const struct ibfs_wr *wr)
+{
+	struct rqp *rqp = (struct rqp *)qp;
+	struct ibfs_wr own;
+	int err;
+
+	if (!wr->wr_cqe)
+		return post_send(rqp, wr);
+	own = *wr;
+	own.send_flags |= IBV_SEND_SIGNALED;
+	err = rcqe_add(rqp, wr->wr_cqe, &own.wr_id);
+	if (err)
+		return err;
+	err = post_send(rqp, &own);
+	if (err)
+		rcqe_undo(rqp, own.wr_id);
+	return err;
 }
 
 static int fill_recv(struct post_call *call, const struct ibfs_recv_wr *wr)
@@ -228,10 +246,21 @@ static int post_recv(struct robj *obj, void (*job)(void *arg), const struct ibfs
 
 int rqp_post_recv(struct ibfs_qp *qp, const struct ibfs_recv_wr *wr)
 {
-	return post_recv((struct robj *)qp, recv_job, wr);
+	struct rqp *rqp = (struct rqp *)qp;
+	struct ibfs_recv_wr own = *wr;
+	int err = rcqe_add(rqp, wr->wr_cqe, &own.wr_id);
+
+	if (err)
+		return err;
+	err = post_recv(&rqp->obj, recv_job, &own);
+	if (err && wr->wr_cqe)
+		rcqe_undo(rqp, own.wr_id);
+	return err;
 }
 
 int rsrq_post(struct ibfs_srq *srq, const struct ibfs_recv_wr *wr)
 {
+	if (wr->wr_cqe)
+		return -EINVAL;
 	return post_recv((struct robj *)srq, srq_recv_job, wr);
 }

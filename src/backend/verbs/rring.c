@@ -82,16 +82,13 @@ void rqp_rings_free(struct rqp *qp)
 /* A QP in RESET has nothing in its queues. */
 void rqp_rings_reset(struct rqp *qp)
 {
-	qp->rq.head = qp->rq.tail;
+	rcqe_drop(qp);
 	qp->waits = false;
 	if (qp->sq.buf) {
 		qp->sq.index += ring_used(&qp->sq, false);
 		ring_publish(&qp->sq, false);
 	}
-	if (qp->rq.ring.buf) {
-		qp->rq.ring.index += ring_used(&qp->rq.ring, false);
-		ring_publish(&qp->rq.ring, false);
-	}
+	rq_drop(&qp->rq);
 }
 
 /* A ring has no other answer than a completion: as a soft device's request that can't be. */

@@ -139,8 +139,10 @@ void robj_free(struct robj *obj)
 		memory_put(((struct rmr *)obj)->mem);
 	if (obj->kind == ROBJ_CQ)
 		rcq_free((struct rcq *)obj);
-	if (obj->kind == ROBJ_QP)
+	if (obj->kind == ROBJ_QP) {
+		rcqe_drop((struct rqp *)obj);
 		rqp_rings_free((struct rqp *)obj);
+	}
 	if (obj->kind == ROBJ_SRQ && ((struct rsrq *)obj)->rq.wqe)
 		rq_free(&((struct rsrq *)obj)->rq);
 	free(obj);

@@ -8,6 +8,7 @@
  *  rsrq.c	shared receive queues, address handles, multicast
  *  rqp.c	queue pairs
  *  rpost.c	work requests
+ *  rcqe.c	those of which no queue tells
  *  rring.c	rings that a process maps, from which they are taken
  */
 #ifndef IBFS_BACKEND_RVERBS_H
@@ -69,9 +70,11 @@ struct rah {
 	uint32_t num;			/* drivers have none, or all the same */
 };
 
+struct rcqe;
 struct rqp {
 	struct robj obj;
 	struct verbs_client *client;
+	struct rcqe *cqes;		/* rcqe.c: utlist */
 	struct ibfs_qp_init init;
 	uint32_t num;
 	uint8_t port;			/* since INIT */
@@ -176,6 +179,14 @@ void rqp_error(struct rqp *qp);		/* into the state ERR */
 int rqp_post_send(struct ibfs_qp *qp, const struct ibfs_wr *wr);
 int rqp_post_recv(struct ibfs_qp *qp, const struct ibfs_recv_wr *wr);
 int rsrq_post(struct ibfs_srq *srq, const struct ibfs_recv_wr *wr);
+
+/* rcqe.c */
+/* About to be posted: its wr_id, unless cqe is NULL. -ENOMEM. */
+int rcqe_add(struct rqp *qp, struct ibfs_cqe *cqe, uint64_t *wr_id);
+void rcqe_undo(struct rqp *qp, uint64_t wr_id);	/* it wasn't, and nobody is told */
+/* True: it was of such a request, and no queue's. */
+bool rcqe_done(struct rdev *rdev, const struct ibfs_wc *wc);
+void rcqe_drop(struct rqp *qp);		/* all of them: the driver has none any more */
 
 /* rring.c */
 int rcq_ring(struct ibfs_cq *cq, struct ibfs_ring *ring);
