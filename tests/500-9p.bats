@@ -24,7 +24,7 @@ stable_files()
 {
 	(cd "$MNT" && find . -path '*/peer/ports/[3-9]' -prune -o -type f -readable ! -name 'umad*' ! -name 'issm*' ! -name 'uverbs*' \
 		! -name pcap ! -name events ! -name query ! -name ctl ! -name clone \
-		! -name metrics ! -name errors \
+		! -name metrics ! -name accounts ! -name errors \
 		! -path '*/peer/*/counters/*packets' ! -path '*/peer/*/counters/*data' -printf '%P\n')
 }
 
