@@ -17,12 +17,12 @@
 #include <sys/types.h>
 
 #include <ibfs/account.h>
+#include <ibfs/text.h>
 
 struct file;
 struct fs_req;
 struct ibfs;
 struct ibfs_device;
-struct textbuf;
 
 /* Packed: kind:8 sub:8 port:8 dev:12 idx:28. The root is 1. */
 struct path {
@@ -155,15 +155,6 @@ struct file_ops {
 	ssize_t (*store)(struct file *file, struct fs_req *req, const char *text, size_t len);
 };
 
-/* Growing text, for show(). No memory: failed is set, and what is printed later ignored. */
-struct textbuf {
-	char *data;
-	size_t len, size;
-	bool failed;
-};
-void text_printf(struct textbuf *text, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-void text_free(struct textbuf *text);
 /* Of all, len bytes, what a read of size bytes at off gets. -EINVAL: off is negative. */
 ssize_t read_bytes(const void *all, size_t len, void *buf, size_t size, off_t off);
 
