@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <uthash.h>
 
 struct ibfs;
 struct ibfs_device;
@@ -115,6 +116,7 @@ struct backend_ops {
 /* A device in the tree; backends embed it first in their own struct. */
 struct ibfs_device {
 	struct ibfs_device *prev, *next;
+	UT_hash_handle hh;		/* by name */
 	struct ibfs *ibfs;
 	const struct backend_ops *ops;
 	unsigned int num;		/* never used again in a daemon's life */
@@ -143,11 +145,16 @@ static inline bool backend_own(bool own)
 	return own;
 }
 
-/* Put a device into, or take it out of, the tree (fs does what follows). */
-int device_add(struct ibfs *ibfs, struct ibfs_device *dev);	/* -EEXIST, -EINVAL (bad name) */
+/*
+ * Put a device into, or take it out of, the tree (fs does what follows). -EEXIST,
+ * -EINVAL (bad name), -ENOSPC (no number is left), -ENOMEM.
+ */
+int device_add(struct ibfs *ibfs, struct ibfs_device *dev);
 void device_remove(struct ibfs_device *dev);
+/* By name or number; device_from(): the first whose number is num or larger. NULL: none. */
 struct ibfs_device *device_find(struct ibfs *ibfs, const char *name);
 struct ibfs_device *device_get(struct ibfs *ibfs, unsigned int num);
+struct ibfs_device *device_from(struct ibfs *ibfs, uint64_t num);
 /*
  * The index of the first entry of a port's table that is it, or -ENOENT; as the
  * kernel's ib_find_gid() and ib_find_pkey(). A P_Key's membership bit isn't

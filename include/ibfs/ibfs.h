@@ -40,7 +40,9 @@ struct ibfs {
 	struct taskq *tasks;
 	struct fabric *fabric;		/* soft devices and simulated nodes */
 	struct ibfs_device *devices;	/* utlist, in order of their number */
-	unsigned int next_device;
+	struct ibfs_device *device_names;	/* uthash */
+	struct ibfs_device **device_slots;	/* by number, next_device of them at most */
+	unsigned int num_devices, next_device;
 	struct rdevs *rdevs;		/* the system's devices, of the verbs backend; NULL: none wanted */
 	struct fs *fs;
 	struct priority *priority;	/* of the loop's thread; NULL: as it is */

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
@@ -51,6 +52,39 @@ static bool valid_name(const char *name)
 	       strspn(name, allowed) == len;
 }
 
+/* Numbers are never given again: there are as many slots as numbers were given. */
+static int insert(struct ibfs *ibfs, struct ibfs_device *dev)
+{
+	struct ibfs_device **slots;
+
+	slots = reallocarray(ibfs->device_slots, ibfs->next_device + 1, sizeof(struct ibfs_device *));
+	if (!slots)
+		return -ENOMEM;
+	if (!ibfs->num_devices)
+		memset(slots, 0, ibfs->next_device * sizeof(struct ibfs_device *));
+	ibfs->device_slots = slots;
+	dev->ibfs = ibfs;
+	dev->num = ibfs->next_device++;
+	slots[dev->num] = dev;
+	ibfs->num_devices++;
+	HASH_ADD_STR(ibfs->device_names, name, dev);
+	DL_APPEND(ibfs->devices, dev);
+	return 0;
+}
+
+static void extract(struct ibfs_device *dev)
+{
+	struct ibfs *ibfs = dev->ibfs;
+
+	HASH_DEL(ibfs->device_names, dev);
+	DL_DELETE(ibfs->devices, dev);
+	ibfs->device_slots[dev->num] = NULL;
+	if (--ibfs->num_devices)
+		return;
+	free(ibfs->device_slots);
+	ibfs->device_slots = NULL;
+}
+
 int device_add(struct ibfs *ibfs, struct ibfs_device *dev)
 {
 	int rc;
@@ -61,12 +95,12 @@ int device_add(struct ibfs *ibfs, struct ibfs_device *dev)
 		return -EEXIST;
 	if (ibfs->next_device == MAX_DEVICES)
 		return -ENOSPC;
-	dev->ibfs = ibfs;
-	dev->num = ibfs->next_device++;
-	DL_APPEND(ibfs->devices, dev);
+	rc = insert(ibfs, dev);
+	if (rc)
+		return rc;
 	rc = fs_device_added(dev);
 	if (rc)
-		DL_DELETE(ibfs->devices, dev);
+		extract(dev);
 	return rc;
 }
 
@@ -76,26 +110,27 @@ void device_remove(struct ibfs_device *dev)
 		     verbs_event_name(IBV_EVENT_DEVICE_FATAL));
 	ipoib_device_gone(dev);
 	fs_device_removed(dev);
-	DL_DELETE(dev->ibfs->devices, dev);
+	extract(dev);
 }
 
 struct ibfs_device *device_find(struct ibfs *ibfs, const char *name)
 {
 	struct ibfs_device *dev;
 
-	DL_FOREACH(ibfs->devices, dev)
-		if (!strcmp(dev->name, name))
-			return dev;
-	return NULL;
+	HASH_FIND_STR(ibfs->device_names, name, dev);
+	return dev;
 }
 
 struct ibfs_device *device_get(struct ibfs *ibfs, unsigned int num)
 {
-	struct ibfs_device *dev;
+	return ibfs->device_slots && num < ibfs->next_device ? ibfs->device_slots[num] : NULL;
+}
 
-	DL_FOREACH(ibfs->devices, dev)
-		if (dev->num == num)
-			return dev;
+struct ibfs_device *device_from(struct ibfs *ibfs, uint64_t num)
+{
+	for (; ibfs->device_slots && num < ibfs->next_device; num++)
+		if (ibfs->device_slots[num])
+			return ibfs->device_slots[num];
 	return NULL;
 }
 

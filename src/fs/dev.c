@@ -70,16 +70,6 @@ const struct entry gid_attrs_entries[] = {
 	{ NULL, 0, 0 }
 };
 
-struct ibfs_device *device_from(struct ibfs *ibfs, uint64_t num)
-{
-	struct ibfs_device *dev;
-
-	DL_FOREACH(ibfs->devices, dev)
-		if (dev->num >= num)
-			return dev;
-	return NULL;
-}
-
 /* A device's ports, as directories: in the device itself, and in sys/class. */
 int ports_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child,
 		 uint8_t kind)

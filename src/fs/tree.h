@@ -191,8 +191,6 @@ void issm_device_gone(struct ibfs_device *dev, unsigned int port);
 
 /* The device that a path names, or NULL when it is gone. */
 struct ibfs_device *path_device(struct ibfs *ibfs, struct path path);
-/* The first device whose number is num or larger; NULL: there is none. */
-struct ibfs_device *device_from(struct ibfs *ibfs, uint64_t num);
 
 /*
  * text.c. A queue of lines behind a file: at most one line per read, the rest
