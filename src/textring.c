@@ -86,6 +86,11 @@ void textring_detach(struct textring *ring, struct textring_reader *reader)
 	DL_DELETE(ring->readers, reader);
 }
 
+uint64_t textring_end(const struct textring *ring)
+{
+	return ring->next;
+}
+
 const char *textring_next(struct textring *ring, struct textring_reader *reader)
 {
 	if (reader->seq < oldest(ring))

@@ -37,12 +37,14 @@ stable_files()
 
 @test "every file reads as it does over FUSE, byte for byte" {
 	local file n=0
+	# Looking into peer/ asks far nodes, and they count that.
+	stable_files >"$BATS_TEST_TMPDIR/files"
 	while read -r file; do
 		cat "$MNT/$file" >"$BATS_TEST_TMPDIR/fuse" 2>/dev/null || continue
 		dcat "$file" >"$BATS_TEST_TMPDIR/9p" || fail "diodcat $file" || return 1
 		cmp "$BATS_TEST_TMPDIR/fuse" "$BATS_TEST_TMPDIR/9p" || fail "$file" || return 1
 		n=$((n + 1))
-	done < <(stable_files)
+	done <"$BATS_TEST_TMPDIR/files"
 	[ $n -gt 300 ] || fail "only $n files"
 }
 

@@ -67,13 +67,24 @@ static int cmd_load(char **argv)
 	return 0;
 }
 
+static void dump(const struct fabric *fabric)
+{
+	struct topology_dump at = { 0 };
+	struct textbuf out = { 0 };
+
+	while (topology_dump(&at, fabric, &out))
+		;
+	fwrite(out.data, 1, out.len, stdout);
+	text_free(&out);
+}
+
 static int cmd_dump(char **argv)
 {
 	struct fabric *fabric = load(argv[0]);
 
 	if (!fabric)
 		return 1;
-	topology_dump(fabric, stdout);
+	dump(fabric);
 	fabric_free(fabric);
 	return 0;
 }
@@ -360,7 +371,7 @@ static int cmd_names(char **argv)
 	(void)argv;
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		link_new(&node_new(f, NODE_CA, names[i], 1, 0)->ports[1], &sw->ports[i + 1]);
-	topology_dump(f, stdout);
+	dump(f);
 	fabric_free(f);
 	return 0;
 }

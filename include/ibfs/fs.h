@@ -107,6 +107,7 @@ struct fs_req {
 	struct fs_req *prev, *next;
 	struct file *file;
 	size_t size;			/* of a pending read */
+	off_t off;			/* and its offset, where the holder keeps that */
 	void *priv;
 	double began;			/* peer_mad.c's; the front end clears it */
 };
@@ -152,6 +153,16 @@ struct file_ops {
 			 size_t *out_len);
 	/* Text files: print the whole content; take a whole write. Used when read/write are NULL. */
 	int (*show)(struct ibfs *ibfs, struct path path, struct textbuf *out);
+	/*
+	 * Instead of show, where the content grows with the fabric or with what
+	 * users have made: append the next lines, at most 4 KiB or a few us of work.
+	 * 1: there is more, 0: that was the end, -errno. state is state_size bytes,
+	 * all 0 at the start, and says where the next call goes on. It may be copied
+	 * and used again. Between two calls anything may come and go: what is there
+	 * all the time is printed once. The path is there.
+	 */
+	int (*show_more)(struct ibfs *ibfs, struct path path, void *state, struct textbuf *out);
+	size_t state_size;
 	ssize_t (*store)(struct file *file, struct fs_req *req, const char *text, size_t len);
 };
 
@@ -174,8 +185,11 @@ int fs_setattr(struct ibfs *ibfs, struct path path, const struct fs_cred *cred,
 /*
  * The directory's entries from *cookie on (0: the start), in a stable order,
  * without . and ..: fills name and child and moves *cookie; 1, or 0 at the
- * end, or -errno. Cookies stay below 2^62.
+ * end, or -errno. Cookies stay below 2^62. A front end answers with no more
+ * than FS_READDIR_SIZE bytes of entries at a time, so that others wait for some
+ * hundreds of them at most.
  */
+enum { FS_READDIR_SIZE = 16 << 10 };
 int fs_readdir(struct ibfs *ibfs, struct path dir, uint64_t *cookie, char name[256],
 	       struct path *child);
 int fs_mkdir(struct ibfs *ibfs, struct path dir, const char *name, mode_t mode,

@@ -108,6 +108,8 @@ void textring_vadd(struct textring *ring, const char *fmt, va_list ap)
 void textring_attach(struct textring *ring, struct textring_reader *reader,
 		     bool backlog);
 void textring_detach(struct textring *ring, struct textring_reader *reader);
+/* The number of the line to come. */
+uint64_t textring_end(const struct textring *ring);
 /* The reader's next line without newline, or NULL; *reader moves on. */
 const char *textring_next(struct textring *ring, struct textring_reader *reader);
 

@@ -52,6 +52,8 @@ void ipoib_put(struct ipoib *ip);
 /* By number (the first from num on); by name or number. NULL: there is none. */
 struct ipoib *ipoib_from(struct ibfs *ibfs, unsigned int dev, unsigned int port, uint64_t num);
 struct ipoib *ipoib_find(struct ibfs *ibfs, unsigned int dev, unsigned int port, const char *name);
+/* The first of all from num on, its device may be gone; NULL: there is none. */
+struct ipoib *ipoib_next(struct ibfs *ibfs, uint64_t num);
 /* The first from num on that is created, at any port of the device. NULL: there is none. */
 struct ipoib *ipoib_of_device(struct ibfs *ibfs, unsigned int dev, uint64_t num);
 struct ibfs *ipoib_ibfs(const struct ipoib *ip);

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <uthash.h>
 
+#include <ibfs/text.h>
+
 struct ibfs;
 struct fabric;
 struct fault_way;
@@ -219,6 +221,12 @@ struct fabric {
 	struct node **nodes;		/* by index; NULL where one was removed */
 	struct link **links;
 	unsigned int num_nodes, num_links;	/* slots */
+	struct node_list {		/* those of a type, in order of their index */
+		struct node **nodes;
+		unsigned int count;
+	} types[NODE_ROUTER + 1];
+	unsigned int live_links;
+	uint64_t changes;		/* of nodes, links and their states, so far */
 	struct node *by_id, *by_guid;
 	unsigned int copies;		/* of a multicast packet, still allowed: a loop must end */
 	unsigned int mcast_depth;	/* switches that now replicate */
@@ -242,6 +250,9 @@ struct node *node_new(struct fabric *fabric, enum node_type type,
 void node_remove(struct node *node);	/* unplugs it, tells its owner, frees it */
 struct node *fabric_find(struct fabric *fabric, const char *id);
 struct node *fabric_find_guid(struct fabric *fabric, uint64_t guid);
+/* The first node of a type whose index is at least this; NULL: there is none. */
+struct node *fabric_node_from(const struct fabric *fabric, enum node_type type,
+			      unsigned int index);
 /* NULL when there is no such node, or no such port (0: a switch's). */
 struct port *fabric_find_port(struct fabric *fabric, const char *id, unsigned int num);
 /*
@@ -385,8 +396,19 @@ size_t packet_wire_image(const struct packet *pkt, void *buf, size_t size);
 int topology_load(struct fabric *fabric, const char *file, char **err);
 /* The same from an open stream; name stands in messages and for finding includes. */
 int topology_load_stream(struct fabric *fabric, FILE *in, const char *name, char **err);
-/* The live fabric in the same format, as ibnetdiscover prints it. */
-void topology_dump(struct fabric *fabric, FILE *out);
+/*
+ * The live fabric in the same format, as ibnetdiscover prints it: appends a few
+ * lines to out. True: there is more. *at is all 0 at the start. Between two
+ * calls the fabric may change; what is there all the time is printed once. A
+ * last line says whether nodes, links or their states changed.
+ */
+struct topology_dump {
+	unsigned int part;		/* 0: the head, nodes by type, links */
+	unsigned int index, port;	/* of what comes next */
+	uint64_t changes;		/* the fabric's, as it began */
+	char module[21];		/* that was named last */
+};
+bool topology_dump(struct topology_dump *at, const struct fabric *fabric, struct textbuf *out);
 
 /* What there is without configuration: one-port CAs "rxe0" and "rxe1" on "switch". -errno */
 int fabric_default(struct fabric *fabric);

@@ -49,6 +49,7 @@ static uint8_t min_u8(uint8_t a, uint8_t b)
 
 static void port_rise(struct port *port, uint8_t width, uint8_t speed, uint8_t speed_ext)
 {
+	port->node->fabric->changes++;
 	port->phys_state = PHYS_LINKUP;
 	port->state = PORT_INIT;
 	port->width_active = width;
@@ -84,8 +85,10 @@ static bool port_fall(struct port *port, enum phys_state phys)
 {
 	bool was_up = port->state != PORT_DOWN;
 
-	if (port->phys_state == PHYS_LINKUP)
+	if (port->phys_state == PHYS_LINKUP) {
 		port->cnt.link_downed++;
+		port->node->fabric->changes++;
+	}
 	port->phys_state = phys;
 	port->state = PORT_DOWN;
 	return was_up;
@@ -133,6 +136,7 @@ static int add_link(struct fabric *fabric, struct link *link)
 	link->index = num;
 	fabric->links[num] = link;
 	fabric->num_links++;
+	fabric->live_links++;
 	return 0;
 }
 
@@ -172,6 +176,7 @@ void link_remove(struct link *link)
 	a->link = b->link = NULL;
 	a->peer = b->peer = NULL;
 	a->node->fabric->links[link->index] = NULL;
+	a->node->fabric->live_links--;
 	free(link);
 }
 

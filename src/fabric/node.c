@@ -39,6 +39,8 @@ void fabric_free(struct fabric *fabric)
 	for (unsigned int i = 0; i < fabric->num_nodes; i++)
 		if (fabric->nodes[i])
 			node_remove(fabric->nodes[i]);
+	for (unsigned int i = 0; i <= NODE_ROUTER; i++)
+		free(fabric->types[i].nodes);
 	free(fabric->nodes);
 	free(fabric->links);
 	free(fabric);
@@ -58,6 +60,30 @@ struct node *fabric_find_guid(struct fabric *fabric, uint64_t guid)
 
 	HASH_FIND(hh_guid, fabric->by_guid, &guid, sizeof(guid), node);
 	return node;
+}
+
+/* Where in the list the first node stands whose index is at least this. */
+static unsigned int list_find(const struct node_list *list, unsigned int index)
+{
+	unsigned int low = 0, high = list->count;
+
+	while (low < high) {
+		unsigned int mid = low + (high - low) / 2;
+
+		if (list->nodes[mid]->index < index)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct node *fabric_node_from(const struct fabric *fabric, enum node_type type, unsigned int index)
+{
+	const struct node_list *list = &fabric->types[type];
+	unsigned int at = list_find(list, index);
+
+	return at < list->count ? list->nodes[at] : NULL;
 }
 
 struct port *fabric_find_port(struct fabric *fabric, const char *id, unsigned int num)
@@ -138,22 +164,31 @@ static struct port *new_ports(struct node *node)
 	return ports;
 }
 
-/* Add a slot to the list of nodes, which grows by doubling. */
+/* Room for one node more, by doubling. */
+static bool grow(struct node ***nodes, unsigned int num)
+{
+	size_t size = num ? 2 * (size_t)num : 1;
+	struct node **more;
+
+	if (num & (num - 1))
+		return true;
+	more = reallocarray(*nodes, size, sizeof(struct node *));
+	if (more)
+		*nodes = more;
+	return more;
+}
+
+/* A slot in the list of all nodes, and a place in that of its type. */
 static bool add_node(struct fabric *fabric, struct node *node)
 {
-	unsigned int num = fabric->num_nodes;
+	struct node_list *list = &fabric->types[node->type];
 
-	if (!(num & (num - 1))) {
-		size_t size = num ? 2 * num : 1;
-		struct node **nodes = reallocarray(fabric->nodes, size, sizeof(struct node *));
-
-		if (!nodes)
-			return false;
-		fabric->nodes = nodes;
-	}
-	node->index = num;
-	fabric->nodes[num] = node;
-	fabric->num_nodes++;
+	if (!grow(&fabric->nodes, fabric->num_nodes) || !grow(&list->nodes, list->count))
+		return false;
+	node->index = fabric->num_nodes;
+	fabric->nodes[fabric->num_nodes++] = node;
+	list->nodes[list->count++] = node;
+	fabric->changes++;
 	HASH_ADD_KEYPTR(hh_id, fabric->by_id, node->id, strlen(node->id), node);
 	HASH_ADD(hh_guid, fabric->by_guid, guid, sizeof(node->guid), node);
 	return true;
@@ -215,6 +250,13 @@ struct node *node_new(struct fabric *fabric, enum node_type type, const char *id
 	return node;
 }
 
+static void list_remove(struct node_list *list, const struct node *node)
+{
+	unsigned int at = list_find(list, node->index);
+
+	memmove(&list->nodes[at], &list->nodes[at + 1], (--list->count - at) * sizeof(node));
+}
+
 void node_remove(struct node *node)
 {
 	struct fabric *fabric = node->fabric;
@@ -230,6 +272,8 @@ void node_remove(struct node *node)
 	static_node_gone(node);
 	HASH_DELETE(hh_id, fabric->by_id, node);
 	HASH_DELETE(hh_guid, fabric->by_guid, node);
+	list_remove(&fabric->types[node->type], node);
 	fabric->nodes[node->index] = NULL;
+	fabric->changes++;
 	free_node(node);
 }

@@ -4,6 +4,9 @@
  * people's scripts read. Two things of ibsim's go beyond what ibnetdiscover
  * knows: "module" lines for nodes with a module's name, and "do Link" for a
  * link that leads from a module to a node of none, which records can't say.
+ *
+ * A large fabric is printed in pieces, between which it may change: the state
+ * of one holds indices, which are never used again, and no pointer.
  */
 #include "fabric/topology.h"
 
@@ -12,10 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What one piece has at most. */
+enum { PORTS = 16, LINKS = 64 };
+
+/* One piece. */
 struct dump {
-	FILE *out;
-	char prefix[TOPO_PREFIX_MAX + 1];
+	struct topology_dump *at;
+	struct textbuf *out;
 };
+
+_Static_assert(sizeof(((struct topology_dump *)0)->module) == TOPO_PREFIX_MAX + 1,
+	       "a module's name has room");
 
 /* Configurations and fabric/ctl may give names that the format can't hold. */
 static bool fits_format(const char *id)
@@ -58,23 +68,28 @@ static bool is_up(const struct port *port)
 /* A description may hold anything; a line may not. */
 static void put_desc(struct dump *dump, const struct node *node)
 {
+	char text[sizeof(node->desc) + 2];
 	const char *s;
+	size_t n = 0;
 
-	putc('"', dump->out);
+	text[n++] = '"';
 	for (s = node->desc; *s; s++)
-		putc(isprint((unsigned char)*s) ? *s : ' ', dump->out);
-	putc('"', dump->out);
+		text[n++] = isprint((unsigned char)*s) ? *s : ' ';
+	text[n++] = '"';
+	text_put(dump->out, text, n);
 }
 
 static void put_prefix(struct dump *dump, const struct node *node)
 {
 	size_t len = prefix_len(node);
 
-	if (strlen(dump->prefix) == len && !strncmp(dump->prefix, node->id, len))
+	char *module = dump->at->module;
+
+	if (strlen(module) == len && !strncmp(module, node->id, len))
 		return;
-	memcpy(dump->prefix, node->id, len);
-	dump->prefix[len] = '\0';
-	fprintf(dump->out, "\nmodule=\"%s\"\n", dump->prefix);
+	memcpy(module, node->id, len);
+	module[len] = '\0';
+	text_printf(dump->out, "\nmodule=\"%s\"\n", module);
 }
 
 /* In quotes, without the module's name in records of the same module. */
@@ -84,16 +99,16 @@ static void put_id(struct dump *dump, const struct node *node, bool is_near)
 	size_t len = is_near ? prefix_len(node) : 0;
 
 	if (fits_format(node->id))
-		fprintf(dump->out, "\"%s\"", node->id + (len ? len + 1 : 0));
+		text_printf(dump->out, "\"%s\"", node->id + (len ? len + 1 : 0));
 	else
-		fprintf(dump->out, "\"%c-%016" PRIx64 "\"", letters[node->type], node->guid);
+		text_printf(dump->out, "\"%c-%016" PRIx64 "\"", letters[node->type], node->guid);
 }
 
 static void put_ids(struct dump *dump, const struct node *node)
 {
-	fprintf(dump->out, "\nvendid=0x%x\ndevid=0x%x\n", node->vendor_id, node->device_id);
+	text_printf(dump->out, "\nvendid=0x%x\ndevid=0x%x\n", node->vendor_id, node->device_id);
 	if (node->sysimg_guid)
-		fprintf(dump->out, "sysimgguid=0x%" PRIx64 "\n", node->sysimg_guid);
+		text_printf(dump->out, "sysimgguid=0x%" PRIx64 "\n", node->sysimg_guid);
 }
 
 static void put_switch(struct dump *dump, const struct node *node)
@@ -101,12 +116,12 @@ static void put_switch(struct dump *dump, const struct node *node)
 	const struct port *port0 = &node->ports[0];
 
 	put_ids(dump, node);
-	fprintf(dump->out, "switchguid=0x%" PRIx64 "(%" PRIx64 ")\nSwitch\t%u ", node->guid,
+	text_printf(dump->out, "switchguid=0x%" PRIx64 "(%" PRIx64 ")\nSwitch\t%u ", node->guid,
 		port0->guid, node->num_ports);
 	put_id(dump, node, true);
-	fputs("\t\t# ", dump->out);
+	text_printf(dump->out, "\t\t# ");
 	put_desc(dump, node);
-	fprintf(dump->out, " %s port 0 lid %u lmc %u\n",
+	text_printf(dump->out, " %s port 0 lid %u lmc %u\n",
 		node->sw->enhanced_port0 ? "enhanced" : "base", port0->lid, port0->lmc);
 }
 
@@ -115,18 +130,18 @@ static void put_endnode(struct dump *dump, const struct node *node)
 	bool router = node->type == NODE_ROUTER;
 
 	put_ids(dump, node);
-	fprintf(dump->out, "%sguid=0x%" PRIx64 "\n%s\t%u ", router ? "rt" : "ca", node->guid,
+	text_printf(dump->out, "%sguid=0x%" PRIx64 "\n%s\t%u ", router ? "rt" : "ca", node->guid,
 		router ? "Rt" : "Ca", node->num_ports);
 	put_id(dump, node, true);
-	fputs("\t\t# ", dump->out);
+	text_printf(dump->out, "\t\t# ");
 	put_desc(dump, node);
-	putc('\n', dump->out);
+	text_printf(dump->out, "\n");
 }
 
 /* "lid 4 4xEDR": the other end's LID, the link's rate */
 static void put_rate(struct dump *dump, struct port *port)
 {
-	fprintf(dump->out, " lid %u %s%s\n", port_end(port->peer)->lid,
+	text_printf(dump->out, " lid %u %s%s\n", port_end(port->peer)->lid,
 		width_active_name(port->width_active),
 		speed_active_name(port->speed_active, port->speed_ext_active));
 }
@@ -135,12 +150,12 @@ static void put_switch_port(struct dump *dump, struct port *port)
 {
 	struct port *peer = port->peer;
 
-	fprintf(dump->out, "[%u]\t", port->num);
+	text_printf(dump->out, "[%u]\t", port->num);
 	put_id(dump, peer->node, same_module(port->node, peer->node));
-	fprintf(dump->out, "[%u]", peer->num);
+	text_printf(dump->out, "[%u]", peer->num);
 	if (peer->node->type != NODE_SWITCH)
-		fprintf(dump->out, "(%" PRIx64 ") ", peer->guid);
-	fputs("\t\t# ", dump->out);
+		text_printf(dump->out, "(%" PRIx64 ") ", peer->guid);
+	text_printf(dump->out, "\t\t# ");
 	put_desc(dump, peer->node);
 	put_rate(dump, port);
 }
@@ -149,26 +164,31 @@ static void put_end_port(struct dump *dump, struct port *port)
 {
 	struct port *peer = port->peer;
 
-	fprintf(dump->out, "[%u](%" PRIx64 ") \t", port->num, port->guid);
+	text_printf(dump->out, "[%u](%" PRIx64 ") \t", port->num, port->guid);
 	put_id(dump, peer->node, same_module(port->node, peer->node));
-	fprintf(dump->out, "[%u]", peer->num);
+	text_printf(dump->out, "[%u]", peer->num);
 	if (peer->node->type != NODE_SWITCH)
-		fprintf(dump->out, " (%" PRIx64 ") ", peer->guid);
-	fprintf(dump->out, "\t\t# lid %u lmc %u ", port->lid, port->lmc);
+		text_printf(dump->out, " (%" PRIx64 ") ", peer->guid);
+	text_printf(dump->out, "\t\t# lid %u lmc %u ", port->lid, port->lmc);
 	put_desc(dump, peer->node);
 	put_rate(dump, port);
 }
 
+/* The node's record from port at->port on, whose head comes before all. */
 static void put_node(struct dump *dump, struct node *node)
 {
-	unsigned int i;
+	unsigned int i = dump->at->port, end;
 
-	put_prefix(dump, node);
-	if (node->type == NODE_SWITCH)
-		put_switch(dump, node);
-	else
-		put_endnode(dump, node);
-	for (i = 1; i <= node->num_ports; i++) {
+	if (!i) {
+		put_prefix(dump, node);
+		if (node->type == NODE_SWITCH)
+			put_switch(dump, node);
+		else
+			put_endnode(dump, node);
+		i = 1;
+	}
+	end = i + PORTS;
+	for (; i <= node->num_ports && i < end; i++) {
 		struct port *port = &node->ports[i];
 
 		if (!is_up(port) || links_by_command(port))
@@ -178,38 +198,75 @@ static void put_node(struct dump *dump, struct node *node)
 		else
 			put_end_port(dump, port);
 	}
+	dump->at->port = i;
 }
 
-static void put_commands(struct dump *dump, const struct fabric *fabric)
+/* Some of a type's nodes. False: there are no more. */
+static bool put_nodes(struct dump *dump, const struct fabric *fabric, enum node_type type)
+{
+	struct topology_dump *at = dump->at;
+	struct node *node = fabric_node_from(fabric, type, at->index);
+
+	if (!node)
+		return false;
+	if (node->index != at->index)	/* the one that was begun has gone */
+		at->port = 0;
+	at->index = node->index;
+	put_node(dump, node);
+	if (at->port > node->num_ports) {
+		at->index++;
+		at->port = 0;
+	}
+	return true;
+}
+
+static void put_command(struct dump *dump, const struct link *link)
+{
+	if (*dump->at->module)
+		text_printf(dump->out, "\nmodule=\"\"\n");
+	*dump->at->module = '\0';
+	text_printf(dump->out, "do Link ");
+	put_id(dump, link->a->node, false);
+	text_printf(dump->out, "[%u] ", link->a->num);
+	put_id(dump, link->b->node, false);
+	text_printf(dump->out, "[%u]\n", link->b->num);
+}
+
+static bool put_commands(struct dump *dump, const struct fabric *fabric)
 {
 	const struct link *link;
 	unsigned int i;
 
-	for (i = 0; i < fabric->num_links; i++) {
-		link = fabric->links[i];
-		if (!link || !is_up(link->a) || !links_by_command(link->a))
-			continue;
-		if (*dump->prefix)
-			fputs("\nmodule=\"\"\n", dump->out);
-		*dump->prefix = '\0';
-		fputs("do Link ", dump->out);
-		put_id(dump, link->a->node, false);
-		fprintf(dump->out, "[%u] ", link->a->num);
-		put_id(dump, link->b->node, false);
-		fprintf(dump->out, "[%u]\n", link->b->num);
+	for (i = 0; i < LINKS && dump->at->index < fabric->num_links; i++) {
+		link = fabric->links[dump->at->index++];
+		if (link && is_up(link->a) && links_by_command(link->a))
+			put_command(dump, link);
 	}
+	return dump->at->index < fabric->num_links;
 }
 
-void topology_dump(struct fabric *fabric, FILE *out)
+bool topology_dump(struct topology_dump *at, const struct fabric *fabric, struct textbuf *out)
 {
 	static const enum node_type order[] = { NODE_SWITCH, NODE_CA, NODE_ROUTER };
-	struct dump dump = { .out = out };
-	unsigned int i, j;
+	enum { TYPES = sizeof(order) / sizeof(order[0]) };
+	struct dump dump = { .at = at, .out = out };
+	bool more;
 
-	fputs("#\n# Topology file: generated by ibfs\n#\n", out);
-	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-		for (j = 0; j < fabric->num_nodes; j++)
-			if (fabric->nodes[j] && fabric->nodes[j]->type == order[i])
-				put_node(&dump, fabric->nodes[j]);
-	put_commands(&dump, fabric);
+	if (!at->part) {
+		text_printf(out, "#\n# Topology file: generated by ibfs\n#\n");
+		at->changes = fabric->changes;
+		at->part = 1;
+	}
+	if (at->part <= TYPES)
+		more = put_nodes(&dump, fabric, order[at->part - 1]);
+	else
+		more = put_commands(&dump, fabric);
+	if (more)
+		return true;
+	at->index = 0;
+	if (at->part++ <= TYPES)
+		return true;
+	if (at->changes != fabric->changes)
+		text_printf(out, "\n# The fabric changed while this was read: read it again.\n");
+	return false;
 }

@@ -72,6 +72,8 @@ ssize_t p9_readdir(struct p9_req *req, const struct p9_msg *in, struct p9_msg *o
 		return -ENOTDIR;
 	if (size > in->count)
 		size = in->count;
+	if (size > FS_READDIR_SIZE)
+		size = FS_READDIR_SIZE;
 	ret = p9_ready(req, fid->user, fid->path);
 	if (ret)
 		return ret;
@@ -113,6 +115,8 @@ ssize_t p9_read_stats(struct p9_req *req, uint64_t offset, void *buf, size_t siz
 	size_t used = 0;
 	ssize_t len;
 
+	if (size > FS_READDIR_SIZE)
+		size = FS_READDIR_SIZE;
 	if (!offset)
 		fid->dir_offset = fid->dir_cookie = 0;
 	if (offset != fid->dir_offset)

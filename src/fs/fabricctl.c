@@ -20,22 +20,16 @@ const struct entry fabric_entries[] = {
 	{ NULL, 0, 0 }
 };
 
-static int topology_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
+static int topology_more(struct ibfs *ibfs, struct path path, void *state, struct textbuf *out)
 {
-	FILE *file;
-
 	(void)path;
-	file = open_memstream(&out->data, &out->size);
-	if (!file)
-		return -ENOMEM;
-	topology_dump(ibfs->fabric, file);
-	if (fclose(file))
-		return -ENOMEM;
-	out->len = out->size;
-	return 0;
+	return topology_dump(state, ibfs->fabric, out);
 }
 
-const struct file_ops topology_ops = { .show = topology_show };
+const struct file_ops topology_ops = {
+	.show_more = topology_more,
+	.state_size = sizeof(struct topology_dump),
+};
 
 static void refresh(struct task *task)
 {

@@ -14,7 +14,7 @@
 #include "fs/fabricdir.h"
 #include "fs/rows.h"
 
-enum { NODE_ATTR, NODE_GUID, NODE_DESC, NODE_LID, NODE_LFT, NODE_MFT };	/* from LID on: switches */
+enum { NODE_ATTR, NODE_GUID, NODE_DESC, NODE_LID };	/* the last of switches only */
 enum { NP_ATTR, NP_STATE, NP_PHYS_STATE, NP_RATE, NP_LID, NP_PEER };
 
 const struct entry switch_entries[] = {
@@ -22,8 +22,8 @@ const struct entry switch_entries[] = {
 	{ "guid", KIND_NODE_TEXT, NODE_GUID },
 	{ "desc", KIND_NODE_TEXT, NODE_DESC },
 	{ "lid", KIND_NODE_TEXT, NODE_LID },
-	{ "lft", KIND_NODE_TEXT, NODE_LFT },
-	{ "mft", KIND_NODE_TEXT, NODE_MFT },
+	{ "lft", KIND_NODE_LFT, 0 },
+	{ "mft", KIND_NODE_MFT, 0 },
 	{ "ctl", KIND_NODE_CTL, 0 },
 	{ "ports", KIND_NODE_PORTS, 0 },
 	{ NULL, 0, 0 }
@@ -210,23 +210,47 @@ static int nodes_lookup(struct ibfs *ibfs, struct path dir, const char *name, st
 	return 0;
 }
 
+/* Positions in nodes/: CAs by their index, behind all of them the routers. */
+#define ROUTERS	(1ULL << 32)
+
+static const struct node *next_node(const struct fabric *fabric, enum node_type type, uint64_t base,
+				    uint64_t *pos)
+{
+	const struct node *node;
+
+	node = *pos - base < ROUTERS ? fabric_node_from(fabric, type, *pos - base) : NULL;
+	if (node)
+		*pos = base + node->index + 1;
+	return node;
+}
+
+static const struct node *next_endnode(const struct fabric *fabric, uint64_t *pos)
+{
+	const struct node *node = *pos < ROUTERS ? next_node(fabric, NODE_CA, 0, pos) : NULL;
+
+	if (!node && *pos < ROUTERS)
+		*pos = ROUTERS;
+	return node ? node : next_node(fabric, NODE_ROUTER, ROUTERS, pos);
+}
+
 static int nodes_next(struct ibfs *ibfs, struct path dir, uint64_t *pos, char name[256],
 		      struct path *child)
 {
-	const struct fabric *fabric = ibfs->fabric;
 	bool switches = dir.kind == KIND_SWITCHES;
+	const struct fabric *fabric = ibfs->fabric;
 	const struct node *node;
 
-	for (; fabric && *pos < fabric->num_nodes; ++*pos) {
-		node = fabric->nodes[*pos];
-		if (!node || (node->sw != NULL) != switches || !name_from_id(name, node->id))
-			continue;
-		child->kind = switches ? KIND_SWITCH : KIND_NODE;
-		child->idx = node->index;
-		++*pos;
-		return 1;
-	}
-	return 0;
+	do {
+		if (!fabric)
+			return 0;
+		node = switches ? next_node(fabric, NODE_SWITCH, 0, pos) :
+				  next_endnode(fabric, pos);
+		if (!node)
+			return 0;
+	} while (!name_from_id(name, node->id));
+	child->kind = switches ? KIND_SWITCH : KIND_NODE;
+	child->idx = node->index;
+	return 1;
 }
 
 const struct dir_ops nodes_dir = { .lookup = nodes_lookup, .next = nodes_next };
@@ -257,54 +281,11 @@ static void node_attr_print(struct ibfs *ibfs, const struct node *node, struct t
 		text_printf(out, "device %s\n", dev->name);
 }
 
-/* "LID PORT" for each route that there is. */
-static void lft_print(const struct node *node, struct textbuf *out)
-{
-	unsigned int lid, port;
-
-	for (lid = 0; lid < node->sw->lft_size; lid++) {
-		port = switch_get_lft(node, lid);
-		if (port != 255)
-			text_printf(out, "0x%04x %u\n", lid, port);
-	}
-}
-
-static void mft_line(const struct node *node, unsigned int mlid, struct textbuf *out)
-{
-	unsigned int word, bit;
-	uint32_t mask;
-
-	for (word = 0; word < node->sw->mft_words; word++) {
-		mask = switch_get_mft(node, mlid, word);
-		for (bit = 0; bit < 32; bit++)
-			if (mask >> bit & 1)
-				text_printf(out, " %u", 32 * word + bit);
-	}
-}
-
-/* "MLID PORT..." for each group that has a port here. */
-static void mft_print(const struct node *node, struct textbuf *out)
-{
-	unsigned int i, word;
-	uint32_t any;
-
-	for (i = 0; i < node->sw->mft_size; i++) {
-		any = 0;
-		for (word = 0; word < node->sw->mft_words; word++)
-			any |= switch_get_mft(node, 0xc000 + i, word);
-		if (!any)
-			continue;
-		text_printf(out, "0x%04x", 0xc000 + i);
-		mft_line(node, 0xc000 + i, out);
-		text_printf(out, "\n");
-	}
-}
-
 static int node_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 {
 	const struct node *node = path_node(ibfs, path);
 
-	if (path.sub >= NODE_LID && !node->sw)
+	if (path.sub == NODE_LID && !node->sw)
 		return -ENOENT;
 	switch (path.sub) {
 	case NODE_ATTR:
@@ -319,18 +300,74 @@ static int node_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 	case NODE_LID:
 		text_printf(out, "0x%x\n", node->ports[0].lid);
 		return 0;
-	case NODE_LFT:
-		lft_print(node, out);
-		return 0;
-	case NODE_MFT:
-		mft_print(node, out);
-		return 0;
 	default:
 		return -ENOENT;
 	}
 }
 
 const struct file_ops node_text_ops = { .show = node_show };
+
+/* Where a reader of a table is: its next entry. */
+struct table {
+	unsigned int next;
+};
+enum { TABLE_ENTRIES = 64 };	/* looked at in one call */
+
+/* "LID PORT" for each route that there is. */
+static int lft_more(struct ibfs *ibfs, struct path path, void *state, struct textbuf *out)
+{
+	const struct node *node = path_node(ibfs, path);
+	unsigned int i, lid, port;
+	struct table *at = state;
+
+	if (!node->sw)
+		return -ENOENT;
+	for (i = 0; i < TABLE_ENTRIES && at->next < node->sw->lft_size; i++) {
+		lid = at->next++;
+		port = switch_get_lft(node, lid);
+		if (port != 255)
+			text_printf(out, "0x%04x %u\n", lid, port);
+	}
+	return at->next < node->sw->lft_size;
+}
+
+const struct file_ops node_lft_ops = { .show_more = lft_more, .state_size = sizeof(struct table) };
+
+/* "MLID PORT..." for a group that has a port here. */
+static void mft_line(const struct node *node, unsigned int mlid, struct textbuf *out)
+{
+	unsigned int word;
+	bool any = false;
+	uint32_t mask;
+
+	for (word = 0; word < node->sw->mft_words; word++) {
+		for (mask = switch_get_mft(node, mlid, word); mask; mask &= mask - 1) {
+			if (!any)
+				text_printf(out, "0x%04x", mlid);
+			text_printf(out, " %u", 32 * word + (unsigned int)__builtin_ctz(mask));
+			any = true;
+		}
+	}
+	if (any)
+		text_printf(out, "\n");
+}
+
+static int mft_more(struct ibfs *ibfs, struct path path, void *state, struct textbuf *out)
+{
+	const struct node *node = path_node(ibfs, path);
+	size_t before = out->len;
+	struct table *at = state;
+	unsigned int i;
+
+	if (!node->sw)
+		return -ENOENT;
+	/* A line may have all ports. */
+	for (i = 0; i < TABLE_ENTRIES && at->next < node->sw->mft_size && out->len == before; i++)
+		mft_line(node, 0xc000 + at->next++, out);
+	return at->next < node->sw->mft_size;
+}
+
+const struct file_ops node_mft_ops = { .show_more = mft_more, .state_size = sizeof(struct table) };
 
 static int node_ports_lookup(struct ibfs *ibfs, struct path dir, const char *name,
 			     struct path *child)

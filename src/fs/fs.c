@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What front ends call: attributes, open files and requests.
- * Text files are printed at a read from offset 0, as seq_file does, so that a
- * read of several calls sees one moment, and a reader that seeks back sees a
- * new one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +15,8 @@
 
 #include "fs/obj.h"
 #include "fs/rows.h"
+#include "fs/text_file.h"
+#include "fs/work.h"
 
 enum { FILE_MEMORY = 1024 };	/* what an open file takes, with its front end's part, about */
 
@@ -43,7 +42,8 @@ int fs_init(struct ibfs *ibfs)
 	ibfs->fs = fs;
 	ibfs->follow = follow_new(ibfs);
 	fs->accounts = accounts_new(ibfs);
-	return fs->accounts ? objs_init(ibfs) : -ENOMEM;
+	fs->works = works_new(ibfs);
+	return fs->accounts && fs->works ? objs_init(ibfs) : -ENOMEM;
 }
 
 void fs_exit(struct ibfs *ibfs)
@@ -63,6 +63,7 @@ void fs_exit(struct ibfs *ibfs)
 	}
 	peers_exit(ibfs);
 	task_cancel(ibfs->tasks, &fs->refresh);
+	works_free(fs->works);
 	free(fs->umads);
 	free(fs->uverbs_slots);
 	accounts_free(fs->accounts, false);
@@ -215,41 +216,6 @@ ssize_t fs_open(struct fs_req *req, struct path path, unsigned int flags, struct
 	return file->ops->open ? file->ops->open(file, req) : 0;
 }
 
-/* The snapshot of a text file, file->priv, made anew at offset 0. */
-static int text_snapshot(struct file *file, off_t off)
-{
-	struct textbuf *text = file->priv;
-	int ret;
-
-	if (text && off)
-		return 0;
-	if (!text) {
-		text = calloc(1, sizeof(*text));
-		if (!text)
-			return -ENOMEM;
-		file->priv = text;
-	}
-	text_free(text);
-	if (path_check(file->ibfs, file->path))
-		return -ENODEV;
-	ret = file->ops->show(file->ibfs, file->path, text);
-	return ret < 0 ? ret : text->failed ? -ENOMEM : 0;
-}
-
-static ssize_t text_read(struct file *file, void *buf, size_t size, off_t off)
-{
-	const struct textbuf *text;
-	int ret;
-
-	if (off < 0)
-		return -EINVAL;
-	ret = text_snapshot(file, off);
-	if (ret)
-		return ret;
-	text = file->priv;
-	return read_bytes(text->data, text->len, buf, size, off);
-}
-
 /* What is asked of an open file is asked with the rights of who opened it. */
 static void begin(struct fs_req *req, struct file *file)
 {
@@ -265,8 +231,8 @@ ssize_t fs_read(struct fs_req *req, struct file *file, void *buf, size_t size, o
 	begin(req, file);
 	if (file->ops->read)
 		return file->ops->read(file, req, buf, size, off);
-	if (file->ops->show)
-		return text_read(file, buf, size, off);
+	if (file->ops->show || file->ops->show_more)
+		return text_file_read(file, req, buf, size, off);
 	return -EINVAL;
 }
 
@@ -302,16 +268,12 @@ unsigned int fs_poll(struct file *file)
 
 void fs_release(struct file *file)
 {
-	struct textbuf *text = file->priv;
-
 	file->wake = NULL;	/* what comes while it goes is told to nobody */
 	umad_sends_run(file->ibfs);
-	if (file->ops->release) {
+	if (file->ops->release)
 		file->ops->release(file);
-	} else if (file->ops->show && text) {
-		text_free(text);
-		free(text);
-	}
+	else if (file->ops->show || file->ops->show_more)
+		text_file_release(file);
 	file->ibfs->fs->open_files--;
 	charge_end(&file->charge);
 	fs_groups_put(file->opener.groups);

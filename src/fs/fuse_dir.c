@@ -151,8 +151,8 @@ void front_readdir(fuse_req_t fuse, fuse_ino_t ino, size_t size, off_t off,
 	struct front_req *req;
 
 	(void)fi;
-	if (size > FRONT_READ_SIZE)
-		size = FRONT_READ_SIZE;
+	if (size > FS_READDIR_SIZE)
+		size = FS_READDIR_SIZE;
 	if (!(fs_flags(dir) & FS_ASKS)) {
 		readdir(fuse, dir, front->data, size, off);
 		return;

@@ -289,32 +289,22 @@ static int stat_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 
 const struct file_ops ipoib_stat_ops = { .show = stat_show };
 
-void ipoib_metrics(struct ibfs *ibfs, struct textbuf *out)
+bool ipoib_metric(struct ibfs *ibfs, uint64_t *num, const struct ipoib_stat_name *stat,
+		  struct textbuf *out)
 {
-	const struct ibfs_device *dev;
+	const struct ipoib *ip = ipoib_next(ibfs, *num);
+	struct ibfs_device *dev;
+	unsigned int port;
 	char name[256];
+	uint16_t pkey;
 
-	for (unsigned int i = 0; i < ipoib_num_stat_names; i++) {
-		const struct ipoib_stat_name *stat = &ipoib_stat_names[i];
-
-		if (!stat->help)
-			continue;
-		text_printf(out, "# HELP ibfs_ipoib_%s_total %s.\n# TYPE ibfs_ipoib_%s_total "
-			    "counter\n", stat->name, stat->help, stat->name);
-		DL_FOREACH(ibfs->devices, dev) {
-			for (unsigned int port = dev->first_port; port <= dev->num_ports; port++) {
-				const struct ipoib *ip = NULL;
-				uint64_t from = 0;
-
-				while ((ip = ipoib_from(ibfs, dev->num, port, from)) != NULL) {
-					print_name(ip, name);
-					text_printf(out, "ibfs_ipoib_%s_total{device=\"%s\","
-						    "port=\"%u\",interface=\"%s\"} %" PRIu64 "\n",
-						    stat->name, dev->name, port, name,
-						    ipoib_stat(ip, stat->stat));
-					from = (uint64_t)ipoib_num(ip) + 1;
-				}
-			}
-		}
-	}
+	if (!ip)
+		return false;
+	*num = (uint64_t)ipoib_num(ip) + 1;
+	if (ipoib_port(ip, &dev, &port, &pkey))
+		return true;
+	print_name(ip, name);
+	text_printf(out, "ibfs_ipoib_%s_total{device=\"%s\",port=\"%u\",interface=\"%s\"} %" PRIu64
+		    "\n", stat->name, dev->name, port, name, ipoib_stat(ip, stat->stat));
+	return true;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `metrics`: the text format of Prometheus. Units are its own (bytes,
- * seconds), not those of the counters' files.
+ * `metrics`: the text format of Prometheus, a line at a time. Units are its own
+ * (bytes, seconds), not those of the counters' files.
  */
 #include <inttypes.h>
 #include <time.h>
-#include <utlist.h>
+
+#include <ibfs/ipoib.h>
 
 #include "fabric/fabric.h"
 #include "fs/rows.h"
@@ -51,45 +52,58 @@ static const struct metric {
 	{ CNT_VL15_DROPPED, 1, "vl15_dropped", "Management packets dropped for lack of room" },
 };
 
-static void port_counter(struct ibfs_device *dev, const struct metric *m, struct textbuf *out)
+/* What a family of lines is printed of, and which families there are. */
+enum { PART_COUNTERS, PART_GAUGES, PART_IPOIB, PART_DAEMON, PARTS };
+
+/* Where a reader is. */
+struct metrics {
+	unsigned int part;		/* PART_* */
+	unsigned int family;		/* of the part */
+	bool named;			/* the family's HELP and TYPE are printed */
+	unsigned int port;		/* of what comes next */
+	uint64_t from;			/* the device's or interface's number */
+};
+
+/* The next port of any device, or NULL: all were. */
+static struct ibfs_device *next_port(struct ibfs *ibfs, struct metrics *at, unsigned int *port)
 {
+	struct ibfs_device *dev = device_from(ibfs, at->from);
+
+	if (!dev)
+		return NULL;
+	if (dev->num != at->from || at->port < dev->first_port) {
+		at->from = dev->num;
+		at->port = dev->first_port;
+	}
+	*port = at->port;
+	if (at->port++ < dev->num_ports)
+		return dev;
+	at->from++;
+	at->port = 0;
+	return dev;
+}
+
+static void head(struct textbuf *out, const char *prefix, const char *name, const char *suffix,
+		 const char *help, const char *type)
+{
+	text_printf(out, "# HELP ibfs_%s%s%s %s.\n# TYPE ibfs_%s%s%s %s\n", prefix, name, suffix,
+		    help, prefix, name, suffix, type);
+}
+
+static bool port_counter(struct ibfs *ibfs, struct metrics *at, struct textbuf *out)
+{
+	const struct metric *m = &port_metrics[at->family];
+	struct ibfs_device *dev;
 	unsigned int port;
 	uint64_t value;
 
-	for (port = dev->first_port; port <= dev->num_ports; port++)
-		if (dev->ops->query_counter(dev, port, m->counter, &value) == 0)
-			text_printf(out, "ibfs_port_%s_total{device=\"%s\",port=\"%u\"} %" PRIu64 "\n",
-				    m->name, dev->name, port, value * m->unit);
-}
-
-static void port_counters(struct ibfs *ibfs, struct textbuf *out)
-{
-	struct ibfs_device *dev;
-	const struct metric *m;
-	unsigned int i;
-
-	for (i = 0; i < sizeof(port_metrics) / sizeof(port_metrics[0]); i++) {
-		m = &port_metrics[i];
-		text_printf(out, "# HELP ibfs_port_%s_total %s.\n# TYPE ibfs_port_%s_total counter\n",
-			    m->name, m->help, m->name);
-		DL_FOREACH(ibfs->devices, dev)
-			port_counter(dev, m, out);
-	}
-}
-
-static void port_gauge(struct ibfs *ibfs, struct textbuf *out, const char *name, const char *help,
-		       unsigned int (*value)(const struct ibv_port_attr *attr))
-{
-	struct ibv_port_attr attr;
-	struct ibfs_device *dev;
-	unsigned int port;
-
-	text_printf(out, "# HELP ibfs_port_%s %s.\n# TYPE ibfs_port_%s gauge\n", name, help, name);
-	DL_FOREACH(ibfs->devices, dev)
-		for (port = dev->first_port; port <= dev->num_ports; port++)
-			if (dev->ops->query_port(dev, port, &attr) == 0)
-				text_printf(out, "ibfs_port_%s{device=\"%s\",port=\"%u\"} %u\n",
-					    name, dev->name, port, value(&attr));
+	if (!at->named)
+		head(out, "port_", m->name, "_total", m->help, "counter");
+	dev = next_port(ibfs, at, &port);
+	if (dev && dev->ops->query_counter(dev, port, m->counter, &value) == 0)
+		text_printf(out, "ibfs_port_%s_total{device=\"%s\",port=\"%u\"} %" PRIu64 "\n",
+			    m->name, dev->name, port, value * m->unit);
+	return dev;
 }
 
 static unsigned int state_value(const struct ibv_port_attr *attr)
@@ -107,49 +121,68 @@ static unsigned int lid_value(const struct ibv_port_attr *attr)
 	return attr->lid;
 }
 
+static const struct gauge {
+	const char *name, *help;
+	unsigned int (*value)(const struct ibv_port_attr *attr);
+} port_gauges[] = {
+	{ "state", "Logical state: 1 down, 2 init, 3 armed, 4 active", state_value },
+	{ "physical_state", "Physical state: 2 polling, 3 disabled, 5 link up", phys_state_value },
+	{ "lid", "Base local identifier", lid_value },
+};
+
+static bool port_gauge(struct ibfs *ibfs, struct metrics *at, struct textbuf *out)
+{
+	const struct gauge *gauge = &port_gauges[at->family];
+	struct ibv_port_attr attr;
+	struct ibfs_device *dev;
+	unsigned int port;
+
+	if (!at->named)
+		head(out, "port_", gauge->name, "", gauge->help, "gauge");
+	dev = next_port(ibfs, at, &port);
+	if (dev && dev->ops->query_port(dev, port, &attr) == 0)
+		text_printf(out, "ibfs_port_%s{device=\"%s\",port=\"%u\"} %u\n", gauge->name,
+			    dev->name, port, gauge->value(&attr));
+	return dev;
+}
+
+static bool ipoib_counter(struct ibfs *ibfs, struct metrics *at, struct textbuf *out)
+{
+	const struct ipoib_stat_name *stat = &ipoib_stat_names[at->family];
+
+	if (!stat->help)
+		return false;
+	if (!at->named)
+		head(out, "ipoib_", stat->name, "_total", stat->help, "counter");
+	return ipoib_metric(ibfs, &at->from, stat, out);
+}
+
 static void daemon_value(struct textbuf *out, const char *name, const char *type, const char *help,
 			 double value)
 {
-	text_printf(out, "# HELP ibfs_%s %s.\n# TYPE ibfs_%s %s\nibfs_%s %.15g\n", name, help, name,
-		    type, name, value);
+	head(out, "", name, "", help, type);
+	text_printf(out, "ibfs_%s %.15g\n", name, value);
 }
 
-static void fabric_values(const struct fabric *fabric, struct textbuf *out)
+static bool daemon_values(struct ibfs *ibfs, struct metrics *at, struct textbuf *out)
 {
-	unsigned int i, nodes = 0, links = 0;
-
-	for (i = 0; i < fabric->num_nodes; i++)
-		nodes += fabric->nodes[i] != NULL;
-	for (i = 0; i < fabric->num_links; i++)
-		links += fabric->links[i] != NULL;
-	daemon_value(out, "fabric_nodes", "gauge", "Nodes of the fabric", nodes);
-	daemon_value(out, "fabric_links", "gauge", "Links of the fabric", links);
-}
-
-int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
-{
-	unsigned int devices;
-	struct ibfs_device *dev;
+	const struct fabric *fabric = ibfs->fabric;
 	struct timespec cpu;
 
-	(void)path;
-	port_counters(ibfs, out);
-	port_gauge(ibfs, out, "state", "Logical state: 1 down, 2 init, 3 armed, 4 active",
-		   state_value);
-	port_gauge(ibfs, out, "physical_state", "Physical state: 2 polling, 3 disabled, 5 link up",
-		   phys_state_value);
-	port_gauge(ibfs, out, "lid", "Base local identifier", lid_value);
-	ipoib_metrics(ibfs, out);
-	DL_COUNT(ibfs->devices, dev, devices);
-	daemon_value(out, "devices", "gauge", "Devices in the tree", devices);
-	if (ibfs->fabric)
-		fabric_values(ibfs->fabric, out);
+	(void)at;
+	daemon_value(out, "devices", "gauge", "Devices in the tree", ibfs->num_devices);
+	if (fabric) {
+		daemon_value(out, "fabric_nodes", "gauge", "Nodes of the fabric",
+			     HASH_CNT(hh_id, fabric->by_id));
+		daemon_value(out, "fabric_links", "gauge", "Links of the fabric",
+			     fabric->live_links);
+	}
 	accounts_metrics(ibfs->fs->accounts, out);
 	daemon_value(out, "open_files", "gauge", "Open files", ibfs->fs->open_files);
 	daemon_value(out, "rdma_cm_ids", "gauge", "Identifiers of connections by rdma_cm",
 		     ucma_count(ibfs->fs));
 	daemon_value(out, "rdma_cm_listeners", "gauge", "Those of them that listen",
-		     ucma_listening(ibfs->fs));
+		     ibfs->fs->ucma_listening);
 	daemon_value(out, "requests_total", "counter", "Reads, writes and ioctls served",
 		     ibfs->fs->requests);
 	daemon_value(out, "capture_dropped_packets_total", "counter",
@@ -158,5 +191,47 @@ int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	daemon_value(out, "cpu_seconds_total", "counter", "Processor time of the daemon",
 		     cpu.tv_sec + cpu.tv_nsec / 1e9);
-	return 0;
+	return false;
 }
+
+static unsigned int families(unsigned int part)
+{
+	switch (part) {
+	case PART_COUNTERS:
+		return sizeof(port_metrics) / sizeof(port_metrics[0]);
+	case PART_GAUGES:
+		return sizeof(port_gauges) / sizeof(port_gauges[0]);
+	case PART_IPOIB:
+		return ipoib_num_stat_names;
+	default:
+		return 1;
+	}
+}
+
+/* A line or two. */
+static int metrics_more(struct ibfs *ibfs, struct path path, void *state, struct textbuf *out)
+{
+	/* The family's next line; false: it has no more. */
+	static bool (*const print[PARTS])(struct ibfs *ibfs, struct metrics *at,
+					  struct textbuf *out) = {
+		[PART_COUNTERS] = port_counter, [PART_GAUGES] = port_gauge,
+		[PART_IPOIB] = ipoib_counter, [PART_DAEMON] = daemon_values,
+	};
+	struct metrics *at = state;
+	bool more = print[at->part](ibfs, at, out);
+
+	(void)path;
+	at->named = more;
+	if (more)
+		return 1;
+	at->from = at->port = 0;
+	if (++at->family < families(at->part))
+		return 1;
+	at->family = 0;
+	return ++at->part < PARTS;
+}
+
+const struct file_ops metrics_ops = {
+	.show_more = metrics_more,
+	.state_size = sizeof(struct metrics),
+};

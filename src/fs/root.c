@@ -10,13 +10,13 @@
 
 #include "fs/obj.h"
 
-enum { ROOT_README, ROOT_VERSION, ROOT_ERRORS, ROOT_METRICS, ROOT_PINNED, ROOT_ACCOUNTS, ROOT_TEXTS };
+enum { ROOT_README, ROOT_VERSION, ROOT_PINNED, ROOT_ACCOUNTS };
 
 const struct entry root_entries[] = {
 	{ "README", KIND_ROOT_TEXT, ROOT_README },
 	{ "version", KIND_ROOT_TEXT, ROOT_VERSION },
-	{ "errors", KIND_ROOT_TEXT, ROOT_ERRORS },
-	{ "metrics", KIND_ROOT_TEXT, ROOT_METRICS },
+	{ "errors", KIND_ERRORS, 0 },
+	{ "metrics", KIND_METRICS, 0 },
 	{ "pinned", KIND_ROOT_TEXT, ROOT_PINNED },
 	{ "accounts", KIND_ROOT_TEXT, ROOT_ACCOUNTS },
 	{ "events", KIND_EVENTS, 0 },
@@ -52,17 +52,32 @@ static const char readme[] =
 	"errors              why the latest requests failed\n"
 	"metrics             for Prometheus\n";
 
-static int errors_show(struct ibfs *ibfs, struct textbuf *out)
+/* Where a reader of `errors` is; those that come after it began aren't for it. */
+struct errors {
+	struct textring_reader at;
+	uint64_t end;			/* 0: it begins */
+};
+
+static int errors_more(struct ibfs *ibfs, struct path path, void *state, struct textbuf *out)
 {
-	struct textring_reader reader = { 0 };
+	struct errors *e = state;
 	const char *line;
 
-	textring_attach(ibfs->errors, &reader, true);
-	while ((line = textring_next(ibfs->errors, &reader)) != NULL)
-		text_printf(out, "%s\n", line);
-	textring_detach(ibfs->errors, &reader);
-	return 0;
+	(void)path;
+	if (!e->end)
+		e->end = textring_end(ibfs->errors);
+	line = e->at.seq < e->end ? textring_next(ibfs->errors, &e->at) : NULL;
+	/* Lines may have gone unread. */
+	if (!line || e->at.seq > e->end)
+		return 0;
+	text_printf(out, "%s\n", line);
+	return 1;
 }
+
+const struct file_ops errors_ops = {
+	.show_more = errors_more,
+	.state_size = sizeof(struct errors),
+};
 
 static int root_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 {
@@ -73,10 +88,6 @@ static int root_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 	case ROOT_VERSION:
 		text_printf(out, "%s\n", IBFS_VERSION);
 		return 0;
-	case ROOT_ERRORS:
-		return errors_show(ibfs, out);
-	case ROOT_METRICS:
-		return metrics_show(ibfs, path, out);
 	case ROOT_PINNED:
 		return pinned_show(ibfs, out);
 	case ROOT_ACCOUNTS:

@@ -8,9 +8,9 @@
 /* root.c */
 extern const struct entry root_entries[];
 extern const struct dir_ops root_dir;
-extern const struct file_ops root_text_ops, events_ops;
+extern const struct file_ops root_text_ops, errors_ops, events_ops;
 /* metrics.c */
-int metrics_show(struct ibfs *ibfs, struct path path, struct textbuf *out);
+extern const struct file_ops metrics_ops;
 
 /* dev_text.c */
 extern const struct file_ops dev_text_ops, dev_set_ops, port_text_ops;
@@ -52,7 +52,10 @@ extern const struct file_ops ipoib_stat_ops;
 int ipoib_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 /* "device=D port=N ipoib=NAME ", how the lines of its events begin; false: it is gone. */
 bool ipoib_event_prefix(struct ibfs *ibfs, struct path path, char *prefix, size_t size);
-void ipoib_metrics(struct ibfs *ibfs, struct textbuf *out);
+/* A line of `metrics`, of the first interface from *num on; false: there is none. */
+struct ipoib_stat_name;
+bool ipoib_metric(struct ibfs *ibfs, uint64_t *num, const struct ipoib_stat_name *stat,
+		  struct textbuf *out);
 /* pcap.c */
 extern const struct file_ops pcap_ops;
 /* Before the node or the device goes: its captures end. */
@@ -64,6 +67,7 @@ extern const struct entry fabric_entries[], switch_entries[], node_entries[];
 extern const struct entry node_port_entries[], link_entries[];
 extern const struct dir_ops nodes_dir, node_ports_dir, node_counters_dir, links_dir;
 extern const struct file_ops topology_ops, fabric_ctl_ops, node_text_ops, node_ctl_ops;
+extern const struct file_ops node_lft_ops, node_mft_ops;
 extern const struct file_ops node_port_text_ops, node_counter_ops, link_text_ops, link_ctl_ops;
 
 /* objdir.c, obj_files.c */
@@ -109,7 +113,6 @@ void uverbs_forget(const struct ibfs_device *dev);		/* its number is free again 
 extern const struct entry sys_misc_entries[], sys_ucma_entries[];
 extern const struct file_ops ucma_ops, ucma_text_ops;
 unsigned int ucma_count(const struct fs *fs);	/* ids that there are */
-unsigned int ucma_listening(const struct fs *fs);	/* those that listen */
 void ucma_device_added(struct ibfs_device *dev);
 void ucma_device_gone(struct ibfs_device *dev);
 /* umad_ring.c */

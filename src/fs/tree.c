@@ -27,6 +27,8 @@ const struct kind_row kinds[KIND_MAX] = {
 	/* kind		 mode  parent	flags			what is in it */
 	[KIND_ROOT] = { D755, KIND_ROOT, 0, FS_CACHE, root_entries, &root_dir },
 	[KIND_ROOT_TEXT] = { F444, 0, BY_SUB, FS_CACHE | ROW_LONG, .ops = &root_text_ops },
+	[KIND_ERRORS] = { F444, 0, 0, FS_CACHE | ROW_LONG, .ops = &errors_ops },
+	[KIND_METRICS] = { F444, 0, 0, FS_CACHE | ROW_LONG, .ops = &metrics_ops },
 	[KIND_EVENTS] = { F444, 0, 0, FS_CACHE | ROW_LONG, .ops = &events_ops },
 
 	/* a device, a port */
@@ -120,6 +122,8 @@ const struct kind_row kinds[KIND_MAX] = {
 	[KIND_SWITCH] = { D755, KIND_SWITCHES, BY_NODE, 0, switch_entries },
 	[KIND_NODE] = { D755, KIND_NODES, BY_NODE, 0, node_entries },
 	[KIND_NODE_TEXT] = { F444, 0, BY_NODE | BY_SUB, ROW_LONG, .ops = &node_text_ops },
+	[KIND_NODE_LFT] = { F444, 0, BY_NODE, ROW_LONG, .ops = &node_lft_ops },
+	[KIND_NODE_MFT] = { F444, 0, BY_NODE, ROW_LONG, .ops = &node_mft_ops },
 	[KIND_NODE_CTL] = { F200, 0, BY_NODE, ROW_CHMOD, .ops = &node_ctl_ops },
 	[KIND_NODE_PORTS] = { D755, KIND_NODE, BY_NODE, 0, .dir = &node_ports_dir },
 	[KIND_NODE_PORT] = { D755, KIND_NODE_PORTS, NODE_PORT, 0, node_port_entries },

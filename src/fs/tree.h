@@ -20,7 +20,7 @@
 /* At most 255. The order is that of the tree; numbers are not kept anywhere. */
 enum kind {
 	KIND_NONE, KIND_ROOT,
-	KIND_ROOT_TEXT, KIND_EVENTS,
+	KIND_ROOT_TEXT, KIND_ERRORS, KIND_METRICS, KIND_EVENTS,
 	/* devices: <dev>/, <dev>/<port>/ */
 	KIND_DEV, KIND_DEV_TEXT, KIND_DEV_SET, KIND_DEV_CTL, KIND_DEV_EVENTS, KIND_DEV_QUERY,
 	KIND_PORT, KIND_PORT_TEXT, KIND_PORT_CTL, KIND_PORT_PCAP, KIND_UMAD, KIND_ISSM,
@@ -37,7 +37,8 @@ enum kind {
 	KIND_OBJS, KIND_OBJ, KIND_OBJ_FILE, KIND_OBJ_CLONE,
 	/* fabric/ */
 	KIND_FABRIC, KIND_TOPOLOGY, KIND_FABRIC_CTL,
-	KIND_SWITCHES, KIND_NODES, KIND_SWITCH, KIND_NODE, KIND_NODE_TEXT, KIND_NODE_CTL,
+	KIND_SWITCHES, KIND_NODES, KIND_SWITCH, KIND_NODE, KIND_NODE_TEXT, KIND_NODE_LFT,
+	KIND_NODE_MFT, KIND_NODE_CTL,
 	KIND_NODE_PORTS, KIND_NODE_PORT, KIND_NODE_PORT_TEXT, KIND_NODE_PCAP,
 	KIND_NODE_COUNTERS, KIND_NODE_COUNTER,
 	KIND_LINKS, KIND_LINK, KIND_LINK_TEXT, KIND_LINK_CTL,
@@ -124,6 +125,8 @@ struct mad;
 struct node;
 struct pcap;
 struct peers;
+struct text_file;
+struct works;
 
 /* fs' part of the daemon. */
 struct fs {
@@ -156,6 +159,10 @@ struct fs {
 	struct ucma_mc *ucma_mcs;	/* joins, by number */
 	uint32_t next_ucma_mc;
 	struct ucma_listener *ucma_listeners;
+	unsigned int ucma_listening;	/* ids */
+	struct works *works;
+	struct text_file *windows;	/* of long texts, the one used last first */
+	unsigned int num_windows;
 	unsigned int open_files;
 	uint64_t requests;		/* that front ends passed on */
 	struct task refresh;		/* of a static subnet, after a change by hand */

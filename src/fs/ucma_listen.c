@@ -148,16 +148,6 @@ static int on_request(struct cm_id *cm, const struct cm_event *from)
 	return 0;
 }
 
-unsigned int ucma_listening(const struct fs *fs)
-{
-	const struct ucma_id *id;
-	unsigned int count = 0;
-
-	for (id = fs->ucma_ids; id; id = id->hh.next)
-		count += id->state == ID_LISTEN;
-	return count;
-}
-
 static struct ucma_listener *find_listener(const struct fs *fs, const struct ibfs_device *dev,
 					   unsigned int port, uint64_t service_id)
 {
@@ -232,6 +222,7 @@ void ucma_unlisten(struct ucma_id *id)
 	if (id->state != ID_LISTEN)
 		return;
 	id->state = ID_BOUND;
+	id->fs->ucma_listening--;
 	drop_unwanted(id->fs);
 }
 
@@ -263,6 +254,7 @@ static int start_listening(struct ucma_id *id)
 	int err = 0;
 
 	id->state = ID_LISTEN;
+	id->fs->ucma_listening++;
 	if (id->dev) {
 		err = listen_port(id->fs, id->dev, id->port, service_id);
 	} else {

@@ -139,6 +139,16 @@ struct ipoib *ipoib_from(struct ibfs *ibfs, unsigned int dev, unsigned int port,
 	return NULL;
 }
 
+struct ipoib *ipoib_next(struct ibfs *ibfs, uint64_t num)
+{
+	struct ipoib *ip;
+
+	DL_FOREACH(ibfs->ipoibs, ip)
+		if (ip->num >= num)
+			return ip;
+	return NULL;
+}
+
 struct ipoib *ipoib_find(struct ibfs *ibfs, unsigned int dev, unsigned int port, const char *name)
 {
 	struct ipoib *ip;
