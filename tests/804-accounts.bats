@@ -6,8 +6,10 @@ load helpers
 setup_file()
 {
 	[ "$(id -u)" = 0 ] || { skip_file "needs root"; return 0; }
-	have_tools setpriv || return 0
+	have_tools setpriv prlimit || return 0
 	echo 'limits = { user_files = 500; };' >"$BATS_FILE_TMPDIR/conf"
+	# Of descriptors users have 9 tenths, but for the daemon's own: 1293, and each 323.
+	IBFS_BY=(prlimit --nofile=1500)
 	start_ibfs "$BATS_FILE_TMPDIR/conf"
 	chmod 755 "$IBFS_DIR"
 	install -m 755 "$BUILD/tests/eat" "$IBFS_DIR/eat"
@@ -50,11 +52,35 @@ let_go()
 	EATERS=()
 }
 # item UID NAME: how much the account has. limit UID NAME: how much it may have.
-account() { sed -n "s|^uid=$1 .* $2=\([0-9]*\)/\([a-z0-9]*\).*|\\$3|p" "$MNT/accounts"; }
-item() { local n; n=$(account "$1" "$2" 1); echo "${n:-0}"; }
-limit() { account "$1" "$2" 2; }
+account() { sed -n "s|^$1\( .*\)* $2=\([0-9]*\)/\([a-z0-9]*\).*|\\$3|p" "$MNT/accounts"; }
+item() { local n; n=$(account "uid=$1" "$2" 2); echo "${n:-0}"; }
+limit() { account "uid=$1" "$2" 3; }
+# What all but root may have together.
+users_limit() { account users "$1" 3; }
 # All that the user had was given back.
 is_empty() { ! grep -q "^uid=$1 " "$MNT/accounts"; }
+
+# Another user, and root, make and use what there is of verbs.
+others_go_on()
+{
+	local uid
+	for uid in $BOB 0; do
+		# shellcheck disable=SC2016 # for the other shell
+		as "$uid" bash -e -c 'cd "$1"
+			mkdir pd/go cq/go mr/go qp/{go,peer}
+			echo create device=rxe0 >pd/go/ctl
+			echo create device=rxe0 cqe=64 >cq/go/ctl
+			echo create pd=go size=64K access=local_write >mr/go/ctl
+			for q in go peer; do echo create type=rc pd=go cq=go sq=8 rq=8 >qp/$q/ctl; done
+			exec 3<cq/go/ring 4<qp/go/sq
+			echo connect peer=peer >qp/go/ctl
+			echo hello >qp/go/send
+			[ "$(timeout 10 head -1 qp/peer/recv)" = hello ]
+			exec 3<&- 4<&-
+			rmdir qp/{go,peer} mr/go cq/go pd/go
+			exec 3<>rxe0/uverbs' go_on "$MNT" || fail "user $uid can't go on"
+	done
+}
 
 @test "open files" {
 	eat $EVE files
@@ -67,6 +93,73 @@ is_empty() { ! grep -q "^uid=$1 " "$MNT/accounts"; }
 	eat 0 files 600
 	[ "$ate" = 600 ]
 	[ "$(limit 0 files)" = unlimited ]
+	let_go
+	wait_for is_empty $EVE
+}
+
+@test "queues and rings: memory" {
+	local before after what
+	for what in large_rings uverbs_cqs; do
+		before=$(awk '/^VmRSS/ { print $2 }' "/proc/$IBFS_PID/status")
+		eat $EVE $what 20
+		[ "$ate" -lt 4 ] || fail "$what: $ate of them"
+		[ "$(limit $EVE memory)" = $((256 << 20)) ]
+		[ "$(item $EVE memory)" -gt $((128 << 20)) ]
+		after=$(awk '/^VmRSS/ { print $2 }' "/proc/$IBFS_PID/status")
+		[ $((after - before)) -lt $((300 << 10)) ] || fail "$((after - before)) KiB more"
+		tail -1 "$MNT/errors" | grep -q "^EDQUOT: .*memory: user $EVE has .*limits.user_memory"
+		others_go_on
+		let_go
+		wait_for is_empty $EVE
+	done
+}
+
+@test "queues that nobody maps" {
+	eat $EVE qps 100
+	[ "$refusal" = EDQUOT ]
+	[ "$ate" -lt 20 ] || fail "$ate QPs of 16384 requests"
+	others_go_on
+	let_go
+	wait_for is_empty $EVE
+}
+
+@test "descriptors: one user has a quarter, and all users leave some to root" {
+	local what uid
+	[ "$(users_limit descriptors)" = 1293 ]
+	for what in small_rings mrs contexts; do
+		eat $EVE $what
+		[ "$refusal" = EDQUOT ]
+		[ "$(item $EVE descriptors)/$(limit $EVE descriptors)" = 323/323 ]
+		grep -q "^EDQUOT: .*descriptors: user $EVE has 323 and wants 1 more" "$MNT/errors"
+		others_go_on
+		let_go
+		wait_for is_empty $EVE
+	done
+	for uid in 1001 1002 1003 1004; do eat "$uid" small_rings; done
+	eat $EVE small_rings
+	[ "$ate" = 1 ] || fail "the fifth user got $ate"
+	grep -q "^EDQUOT: .*descriptors: users have 1293 together: what is left is root's" "$MNT/errors"
+	eat 0 small_rings 100
+	[ "$ate" = 100 ]
+	let_go
+	for uid in 1001 1002 1003 1004 $EVE; do wait_for is_empty "$uid"; done
+}
+
+@test "memory is registered in whole pages" {
+	# shellcheck disable=SC2016 # for the other shell
+	as $EVE bash -c 'ulimit -l 100; exec "$0" "$1" mrs 100 </dev/null' "$IBFS_DIR/eat" "$MNT" >"$BATS_TEST_TMPDIR/out"
+	[ "$(cat "$BATS_TEST_TMPDIR/out")" = "25 mrs ENOMEM" ]
+	wait_for is_empty $EVE
+}
+
+@test "mappings: a share of vm.max_map_count" {
+	local most users
+	most=$(sysctl -n vm.max_map_count)
+	users=$(users_limit mappings)
+	[ $((users * 10 / 9)) -le "$most" ] && [ $((users * 100 / 80)) -gt "$most" ]
+	eat $EVE contexts 10
+	[ "$(item $EVE mappings)" = 10 ]
+	[ "$(limit $EVE mappings)" = $((users / 4)) ]
 	let_go
 	wait_for is_empty $EVE
 }

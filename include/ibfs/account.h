@@ -72,11 +72,17 @@ int charge_begin(struct charge *charge, struct accounts *accounts, const struct 
 int charge_beside(struct charge *charge, const struct charge *other, enum account_item thing);
 /* More, before it is taken: 0, or -EDQUOT. The item is an amount, or the charge's thing. */
 int charge_take(struct charge *charge, enum account_item item, uint64_t n);
+/* Memory, descriptors and mappings, all of them or none. */
+int charge_take_all(struct charge *charge, uint64_t bytes, unsigned int descriptors,
+		    unsigned int mappings);
+void charge_give_all(struct charge *charge, uint64_t bytes, unsigned int descriptors,
+		     unsigned int mappings);
 /* Bytes of memory to lock, by a process that may lock so many: -ENOMEM. Nothing is told. */
 int charge_lock(struct charge *charge, pid_t pid, uint64_t limit, uint64_t bytes);
 void charge_give(struct charge *charge, enum account_item item, uint64_t n);
 /* What was taken is now in another charge, whatever that one's limit. */
 void charge_pass(struct charge *from, struct charge *to, enum account_item item, uint64_t n);
+uid_t charge_uid(const struct charge *charge);	/* who pays; 0: nobody */
 /* Gives back all that it has; of one that has nothing, nothing. */
 void charge_end(struct charge *charge);
 

@@ -54,6 +54,8 @@ struct memory {
 	struct guard *guard;		/* of base, or NULL */
 	const struct remote_ops *ops;
 	void *remote;
+	void (*gone)(void *owner);	/* see memory_tell() */
+	void *owner;
 };
 
 /*
@@ -79,6 +81,8 @@ struct memory *memory_share(int fd, uint64_t off, uint64_t size, size_t page);
 struct memory *memory_remote(const struct remote_ops *ops, void *remote, uint64_t size);
 struct memory *memory_get(struct memory *mem);
 void memory_put(struct memory *mem);	/* NULL is allowed */
+/* Have somebody told, once, when it is gone. */
+void memory_tell(struct memory *mem, void (*gone)(void *owner), void *owner);
 
 /* Execute an atomic on 8 aligned bytes that the daemon can address. */
 void mem_atomic_exec(uint64_t *target, struct mem_atomic *atomic);

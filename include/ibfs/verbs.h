@@ -173,6 +173,12 @@ struct ring_space {
 	void (*free)(struct ring_space *space, uint64_t off, size_t size);
 };
 
+/* What something takes of the daemon. */
+struct verbs_cost {
+	uint64_t bytes;			/* of memory */
+	unsigned int descriptors, mappings;
+};
+
 /*
  * Who is told: embedded in the object of whoever made the QP, CQ or SRQ.
  * Called from the engine in the event loop; it may poll, but must not post,
@@ -198,6 +204,13 @@ struct verbs_client {
 	 * beside req_notify_cq(). NULL: nowhere.
 	 */
 	struct uverbs_arm *arm;
+	/*
+	 * Who pays for the object's queues and rings, and for packets that wait: 0, or
+	 * -errno and it is not taken; refund when it was given back. Memory from `rings`
+	 * is that one's matter. NULL: nobody.
+	 */
+	int (*pay)(struct verbs_client *client, const struct verbs_cost *cost);
+	void (*refund)(struct verbs_client *client, const struct verbs_cost *cost);
 };
 
 struct ibfs_mr_init {

@@ -211,6 +211,25 @@ int charge_take(struct charge *charge, enum account_item item, uint64_t n)
 	return err;
 }
 
+int charge_take_all(struct charge *charge, uint64_t bytes, unsigned int descriptors,
+		    unsigned int mappings)
+{
+	int err = charge_take(charge, ACCOUNT_MEMORY, bytes);
+
+	if (err)
+		return err;
+	err = charge_take(charge, ACCOUNT_DESCRIPTORS, descriptors);
+	if (err)
+		goto bytes;
+	err = charge_take(charge, ACCOUNT_MAPPINGS, mappings);
+	if (!err)
+		return 0;
+	charge_give(charge, ACCOUNT_DESCRIPTORS, descriptors);
+bytes:
+	charge_give(charge, ACCOUNT_MEMORY, bytes);
+	return err;
+}
+
 int charge_lock(struct charge *charge, pid_t pid, uint64_t limit, uint64_t bytes)
 {
 	struct account *account = charge->account;
@@ -229,6 +248,19 @@ void charge_give(struct charge *charge, enum account_item item, uint64_t n)
 {
 	if (charge->account)
 		charge_add(charge, item, -n);
+}
+
+void charge_give_all(struct charge *charge, uint64_t bytes, unsigned int descriptors,
+		     unsigned int mappings)
+{
+	charge_give(charge, ACCOUNT_MEMORY, bytes);
+	charge_give(charge, ACCOUNT_DESCRIPTORS, descriptors);
+	charge_give(charge, ACCOUNT_MAPPINGS, mappings);
+}
+
+uid_t charge_uid(const struct charge *charge)
+{
+	return charge->account ? charge->account->key.uid : 0;
 }
 
 void charge_pass(struct charge *from, struct charge *to, enum account_item item, uint64_t n)

@@ -201,6 +201,7 @@ static void obj_free(struct obj *obj)
 		DL_DELETE(objs->doomed, obj);
 	for (; obj->event_count; obj->event_count--)
 		free(obj->events[obj->event_head++ % OBJ_EVENTS_KEPT]);
+	charge_end(&obj->contents);
 	charge_end(&obj->charge);
 	free(obj->name);
 	free(obj);
@@ -221,6 +222,7 @@ static int obj_destroy(struct obj *obj)
 		HASH_DELETE(hh_qpn, objs->qpns, obj);
 		msg_free(obj);
 	}
+	charge_end(&obj->contents);
 	obj->made = NULL;
 	return 0;
 }
@@ -363,7 +365,6 @@ void objs_exit(struct ibfs *ibfs)
 			obj_free(objs->list[kind][objs->count[kind] - 1]);
 		free(objs->list[kind]);
 	}
-	pins_free(objs);
 	free(objs);
 	ibfs->fs->objs = NULL;
 }

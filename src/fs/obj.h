@@ -70,9 +70,8 @@ struct obj {
 		struct obj *member;	/* MCAST: whose QP is attached */
 	};
 	struct memory *mem;		/* MR */
-	struct charge charge;		/* its maker's */
-	uid_t pin_uid;			/* and its memory */
-	uint64_t pin_bytes;
+	struct charge charge;		/* its maker's: that it is there */
+	struct charge contents;		/* its owner's: obj_pay.c */
 	union ibv_gid gid_value;	/* MCAST */
 	uint16_t lid_value;
 	struct { uint32_t dev, key; } qpn_key;	/* QP */
@@ -94,7 +93,6 @@ struct objs {
 	struct obj *names[OBJ_KINDS];
 	struct obj *qpns;
 	struct obj *doomed;
-	struct pin *pins;
 };
 
 /* A command's arguments, each fetched once; the first error stays in err. */
@@ -181,13 +179,16 @@ void msg_free(struct obj *qp);		/* the QP went: what was under way is dropped */
 /* obj_post.c: a work request as text. */
 int obj_post_line(struct args *args);
 
-/* obj_mem.c: memory that users hold, against RLIMIT_MEMLOCK. -ENOMEM. */
-int pin_add(struct obj *obj, const struct fs_req *req, uint64_t bytes);
-void pin_drop(struct obj *obj, uint64_t bytes);
+/*
+ * obj_pay.c: who pays for what an object holds, from its making to its end. -ENOMEM;
+ * -EDQUOT, told in `errors`.
+ */
+int obj_pay_begin(struct obj *obj);
+int obj_pay(struct verbs_client *client, const struct verbs_cost *cost);
+void obj_refund(struct verbs_client *client, const struct verbs_cost *cost);
+/* Memory of the daemon's. NULL and *err: -ENOMEM is also more than who asks may lock. */
+struct memory *obj_memory(const struct obj *obj, const struct fs_req *req, uint64_t size, int *err);
 int pinned_show(struct ibfs *ibfs, struct textbuf *out);
-/* A line of it. bytes, limit: UINT64_MAX is no limit. */
-void pin_show(struct textbuf *out, pid_t pid, uid_t uid, uint64_t bytes, uint64_t limit);
-void pins_free(struct objs *objs);
 
 /* obj_files.c: queues of lines that objects have, taken by whoever reads first. */
 struct obj_reader {

@@ -259,6 +259,7 @@ static int run_command(struct args *args)
 	const char *name = args->line->argv[0];
 	struct obj *obj = args->obj;
 	const struct command *command = find_command(obj, name);
+	int err;
 
 	if (obj->gone)
 		return -EIO;
@@ -269,7 +270,8 @@ static int run_command(struct args *args)
 		return obj_fail(obj, EEXIST, "%s: it exists already", name);
 	if (!command->before && !obj->made)
 		return obj_fail(obj, ENXIO, "%s: not created yet", name);
-	return command->run(args);
+	err = command->before ? obj_pay_begin(obj) : 0;
+	return err ? err : command->run(args);
 }
 
 static int run_line(void *ctx, struct ctl_line *line)

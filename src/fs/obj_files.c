@@ -56,6 +56,7 @@ void obj_client(struct obj *obj)
 {
 	obj->client = (struct verbs_client){
 		.event = client_event, .comp = client_comp, .arrived = client_arrived,
+		.pay = obj_pay, .refund = obj_refund,
 	};
 }
 

@@ -1,121 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Protection and XRC domains, memory regions and windows; and the account of
- * the memory that each user's regions hold, against RLIMIT_MEMLOCK of the
- * process that makes them, as the kernel counts pinned memory.
- */
+/* Protection and XRC domains, memory regions and windows. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <utlist.h>
 
-#include <ibfs/conf.h>
-
-#include "fs/client_mem.h"
 #include "fs/obj.h"
-#include "fs/uverbs.h"
-
-struct pin {
-	struct pin *prev, *next;
-	uid_t uid;
-	pid_t pid;			/* who registered last */
-	uint64_t bytes, limit;
-};
-
-static struct pin *pin_find(struct objs *objs, uid_t uid)
-{
-	struct pin *pin;
-
-	DL_SEARCH_SCALAR(objs->pins, pin, uid, uid);
-	return pin;
-}
-
-/*
- * Root has CAP_IPC_LOCK: no limit. Over 9P there is no process: the configuration's,
- * which the limit of another user's process doesn't exceed either.
- */
-static uint64_t memlock_limit(const struct conf *conf, const struct fs_req *req)
-{
-	const struct fs_caller *caller = &req->caller;
-	uint64_t limit = 0, most = conf ? (uint64_t)conf->p9.memory << 20 : 0;
-
-	if (fs_privileged(&req->cred))
-		return UINT64_MAX;
-	if (!caller->pid)
-		return most;
-	if (client_memlock(caller->pid, &limit))
-		return 0;
-	return caller->uid == req->cred.uid || limit < most ? limit : most;
-}
-
-int pin_add(struct obj *obj, const struct fs_req *req, uint64_t bytes)
-{
-	struct objs *objs = obj->ibfs->fs->objs;
-	uid_t uid = obj->pin_bytes ? obj->pin_uid : obj->uid;
-	struct pin *pin = pin_find(objs, uid);
-	uint64_t limit = memlock_limit(obj->ibfs->conf, req);
-	uint64_t held = pin ? pin->bytes : 0;
-
-	if (bytes > limit || held > limit - bytes)
-		return -ENOMEM;
-	if (!pin) {
-		pin = calloc(1, sizeof(*pin));
-		if (!pin)
-			return -ENOMEM;
-		pin->uid = uid;
-		DL_APPEND(objs->pins, pin);
-	}
-	pin->pid = req->caller.pid;
-	pin->limit = limit;
-	pin->bytes += bytes;
-	obj->pin_uid = uid;
-	obj->pin_bytes += bytes;
-	return 0;
-}
-
-void pin_drop(struct obj *obj, uint64_t bytes)
-{
-	struct objs *objs = obj->ibfs->fs->objs;
-	struct pin *pin = pin_find(objs, obj->pin_uid);
-
-	if (!pin || !bytes)
-		return;
-	pin->bytes -= bytes;
-	obj->pin_bytes -= bytes;
-	if (pin->bytes)
-		return;
-	DL_DELETE(objs->pins, pin);
-	free(pin);
-}
-
-void pin_show(struct textbuf *out, pid_t pid, uid_t uid, uint64_t bytes, uint64_t limit)
-{
-	text_printf(out, "pid=%d uid=%u bytes=%llu limit=", pid, uid, (unsigned long long)bytes);
-	if (limit == UINT64_MAX)
-		text_printf(out, "unlimited\n");
-	else
-		text_printf(out, "%llu\n", (unsigned long long)limit);
-}
-
-int pinned_show(struct ibfs *ibfs, struct textbuf *out)
-{
-	struct pin *pin;
-
-	DL_FOREACH(ibfs->fs->objs->pins, pin)
-		pin_show(out, pin->pid, pin->uid, pin->bytes, pin->limit);
-	uv_pins_show(ibfs->fs, out);
-	return 0;
-}
-
-void pins_free(struct objs *objs)
-{
-	struct pin *pin, *tmp;
-
-	DL_FOREACH_SAFE(objs->pins, pin, tmp)
-		free(pin);
-	objs->pins = NULL;
-}
 
 static const struct entry plain_entries[] = {
 	{ "ctl", KIND_OBJ_FILE, OBJ_CTL },
@@ -171,23 +59,18 @@ const struct obj_ops xrcd_obj = { "xrcd", plain_entries, xrcd_commands, NULL, xr
 static int mr_make(struct args *args, struct obj *pd, struct ibfs_mr_init *init)
 {
 	struct obj *obj = args->obj;
-	int err = pin_add(obj, args->req, init->length);
+	int err = charge_take(&obj->contents, ACCOUNT_MEMORY, init->max_pages * sizeof(uint64_t));
 
+	if (!err)
+		obj->mem = obj_memory(obj, args->req, init->length, &err);
 	if (err)
 		return obj_fail(obj, -err, "create: more than RLIMIT_MEMLOCK allows");
-	obj->mem = memory_own(init->length);
-	if (!obj->mem) {
-		err = -errno;
-		goto unpin;
-	}
 	init->mem = obj->mem;
 	err = obj->ops->reg_mr(pd->pd, init, &obj->mr);
 	if (!err)
 		return 0;
 	memory_put(obj->mem);
 	obj->mem = NULL;
-unpin:
-	pin_drop(obj, obj->pin_bytes);
 	return obj_fail(obj, -err, "create: %s", err == -EINVAL ?
 			"remote_write and remote_atomic need local_write" : strerror(-err));
 }
@@ -244,7 +127,6 @@ static int mr_destroy(struct obj *obj)
 		return err;
 	memory_put(obj->mem);
 	obj->mem = NULL;
-	pin_drop(obj, obj->pin_bytes);
 	return 0;
 }
 

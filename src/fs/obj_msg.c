@@ -26,7 +26,6 @@ struct message {
 	struct memory *mem;		/* NULL: it went inline */
 	struct ibfs_mr *mr;
 	uint32_t lkey;
-	uint64_t pinned;		/* counted on the owner's account */
 };
 
 static void msg_ended(struct task *task);
@@ -50,7 +49,6 @@ static void message_free(struct obj *qp, struct message *msg)
 		return;
 	if (msg->mr)
 		qp->ops->dereg_mr(msg->mr);
-	pin_drop(qp, msg->pinned);
 	memory_put(msg->mem);
 	free(msg);
 }
@@ -73,13 +71,12 @@ static struct message *message_mapped(struct obj *qp, const struct fs_req *req, 
 	struct ibfs_mr_attr mr;
 	struct ibv_qp_attr attr;
 	uint32_t qpn;
+	int err;
 
 	if (!msg)
 		return NULL;
 	qp->ops->query_qp(qp->qp, &attr, &made, &qpn);
-	if (!pin_add(qp, req, size))
-		msg->pinned = size;
-	msg->mem = init.mem = msg->pinned ? memory_own(size) : NULL;
+	msg->mem = init.mem = obj_memory(qp, req, size, &err);
 	if (!msg->mem || !made.pd || qp->ops->reg_mr(made.pd, &init, &msg->mr)) {
 		message_free(qp, msg);
 		return NULL;

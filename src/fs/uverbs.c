@@ -128,6 +128,7 @@ static ssize_t uverbs_open(struct file *file, struct fs_req *req)
 	struct fs *fs = req->ibfs->fs;
 	struct ibfs_device *dev = path_device(req->ibfs, file->path);
 	struct uverbs_file *uf;
+	int err;
 
 	if (!dev || !dev->ops->verbs)
 		return ibfs_fail(req->ibfs, ENXIO, "uverbs: the device is gone, or has no verbs");
@@ -135,10 +136,13 @@ static ssize_t uverbs_open(struct file *file, struct fs_req *req)
 		return ibfs_fail(req->ibfs, EOPNOTSUPP, "uverbs needs a process on this machine");
 	if (inode_taken(fs, file))
 		return ibfs_fail(req->ibfs, ESTALE, "uverbs: this open file has its own memory");
+	err = charge_take_all(&file->charge, UV_SPACE_FIRST, 1, 1);
+	if (err)
+		return err;
 	uf = calloc(1, sizeof(*uf));
 	if (!uf)
 		return -ENOMEM;
-	uf->space = uv_space_new();
+	uf->space = uv_space_new(&file->charge);
 	if (!uf->space) {
 		free(uf);
 		return -ENOMEM;

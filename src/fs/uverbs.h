@@ -27,6 +27,8 @@
 
 #include <ibfs/bell.h>
 #include <ibfs/memory.h>
+#include <ibfs/uverbs_arms.h>
+#include <ibfs/uverbs_bells.h>
 #include <ibfs/verbs.h>
 
 #include "fs/tree.h"
@@ -40,15 +42,19 @@ struct uv_cmd;
 
 /* --- memory of rings (uverbs_space.c) --- */
 
+/* What a space has at once, in one mapping: the pages of doorbells and of notices. */
+#define UV_SPACE_FIRST	(UVERBS_ARMS_OFFSET + UVERBS_ARMS_SIZE)
+
 struct uv_space {
 	struct ring_space rings;	/* first */
 	struct uverbs_bells *bells;	/* at its start */
 	struct uverbs_arm *arms;	/* the page behind that */
 	uint64_t size;			/* of the file */
 	struct uv_hole *holes;		/* what was freed, by offset */
+	struct charge *charge;		/* the file's, which pays for what rings have of it */
 	bool keeps;			/* the last completions, for the client to read: nothing is freed */
 };
-struct uv_space *uv_space_new(void);
+struct uv_space *uv_space_new(struct charge *charge);	/* NULL: no memory, or not for this one */
 void uv_space_free(struct uv_space *space);
 /* Where a QP of this handle tells; NULL: nowhere. */
 _Atomic uint8_t *uv_space_bell(const struct uv_space *space, uint32_t handle);

@@ -125,7 +125,7 @@ void uv_pins_show(const struct fs *fs, struct textbuf *out)
 	const struct uv_pin *pin;
 
 	DL_FOREACH(fs->uv_pins, pin)
-		pin_show(out, pin->tgid, pin->uid, pin->bytes, pin->limit);
+		account_show_lock(out, pin->tgid, pin->uid, pin->bytes, pin->limit);
 }
 
 /* --- transfers --- */

@@ -52,6 +52,22 @@ static int charge_object(struct charge *charge, const struct uverbs_file *uf, en
 	return err;
 }
 
+/* The kernel's errno for it: in words it was told. */
+static int uobj_pay(struct verbs_client *client, const struct verbs_cost *cost)
+{
+	struct uobj *obj = (struct uobj *)client;
+
+	return charge_take_all(&obj->charge, cost->bytes, cost->descriptors, cost->mappings) ?
+	       -ENOMEM : 0;
+}
+
+static void uobj_refund(struct verbs_client *client, const struct verbs_cost *cost)
+{
+	struct uobj *obj = (struct uobj *)client;
+
+	charge_give_all(&obj->charge, cost->bytes, cost->descriptors, cost->mappings);
+}
+
 static struct uobj *uobj_alloc(struct uverbs_file *uf, enum uobj_type type)
 {
 	struct uobj *obj = calloc(1, sizeof(*obj));
@@ -62,6 +78,8 @@ static struct uobj *uobj_alloc(struct uverbs_file *uf, enum uobj_type type)
 	obj->type = type;
 	obj->client.event = uv_obj_event;
 	obj->client.rings = &uf->space->rings;
+	obj->client.pay = uobj_pay;
+	obj->client.refund = uobj_refund;
 	if (!handle_alloc(uf, obj)) {
 		obj->client.bell = uv_space_bell(uf->space, obj->handle);
 		return obj;

@@ -13,13 +13,9 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include <ibfs/uverbs_arms.h>
-#include <ibfs/uverbs_bells.h>
-
 #include "fs/uverbs.h"
 
 #define SPACE_MAX	(4ULL << 30)
-#define PAGES_SIZE	(UVERBS_ARMS_OFFSET + UVERBS_ARMS_SIZE)
 
 _Static_assert(UVERBS_BELLS_SIZE == UVERBS_ARMS_OFFSET, "one behind the other");
 
@@ -37,26 +33,37 @@ static int space_grow(struct uv_space *space, uint64_t size, uint64_t *off)
 	return 0;
 }
 
-static int space_alloc(struct ring_space *rings, size_t size, uint64_t *off)
+static void hole_take(struct uv_space *space, struct uv_hole *hole, uint64_t size, uint64_t *off)
 {
-	struct uv_space *space = (struct uv_space *)rings;
-	struct uv_hole *hole;
-
-	DL_FOREACH(space->holes, hole)
-		if (hole->size >= size)
-			break;
-	if (!hole)
-		return space_grow(space, size, off);
 	*off = hole->off;
 	hole->off += size;
 	hole->size -= size;
 	/* What a client wrote to it meanwhile isn't the new ring's. */
-	fallocate(rings->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, *off, size);
-	if (!hole->size) {
-		DL_DELETE(space->holes, hole);
-		free(hole);
-	}
-	return 0;
+	fallocate(space->rings.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, *off, size);
+	if (hole->size)
+		return;
+	DL_DELETE(space->holes, hole);
+	free(hole);
+}
+
+static int space_alloc(struct ring_space *rings, size_t size, uint64_t *off)
+{
+	struct uv_space *space = (struct uv_space *)rings;
+	struct uv_hole *hole;
+	int err = 0;
+
+	if (charge_take(space->charge, ACCOUNT_MEMORY, size))
+		return -ENOMEM;
+	DL_FOREACH(space->holes, hole)
+		if (hole->size >= size)
+			break;
+	if (hole)
+		hole_take(space, hole, size, off);
+	else
+		err = space_grow(space, size, off);
+	if (err)
+		charge_give(space->charge, ACCOUNT_MEMORY, size);
+	return err;
 }
 
 static void hole_join(struct uv_space *space, struct uv_hole *hole, struct uv_hole *after)
@@ -75,6 +82,7 @@ static void space_free(struct ring_space *rings, uint64_t off, size_t size)
 
 	if (space->keeps)
 		return;
+	charge_give(space->charge, ACCOUNT_MEMORY, size);
 	hole = malloc(sizeof(*hole));
 	fallocate(rings->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off, size);
 	if (!hole)
@@ -97,15 +105,15 @@ static int map_pages(struct uv_space *space)
 {
 	void *pages;
 
-	if (ftruncate(space->rings.fd, PAGES_SIZE))
+	if (ftruncate(space->rings.fd, UV_SPACE_FIRST))
 		return -1;
-	pages = mmap(NULL, PAGES_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, space->rings.fd, 0);
+	pages = mmap(NULL, UV_SPACE_FIRST, PROT_READ | PROT_WRITE, MAP_SHARED, space->rings.fd, 0);
 	if (pages == MAP_FAILED)
 		return -1;
 	space->bells = pages;
 	space->bells->magic = UVERBS_BELLS_MAGIC;
 	space->arms = (struct uverbs_arm *)((char *)pages + UVERBS_ARMS_OFFSET);
-	space->size = PAGES_SIZE;
+	space->size = UV_SPACE_FIRST;
 	return 0;
 }
 
@@ -119,12 +127,13 @@ struct uverbs_arm *uv_space_arm(const struct uv_space *space, uint32_t handle)
 	return handle < UVERBS_ARMS ? &space->arms[handle] : NULL;
 }
 
-struct uv_space *uv_space_new(void)
+struct uv_space *uv_space_new(struct charge *charge)
 {
 	struct uv_space *space = calloc(1, sizeof(*space));
 
 	if (!space)
 		return NULL;
+	space->charge = charge;
 	space->rings.alloc = space_alloc;
 	space->rings.free = space_free;
 	space->rings.fd = memfd_create("ibfs-uverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -135,14 +144,16 @@ struct uv_space *uv_space_new(void)
 	return NULL;
 }
 
+/* A client that has it mapped keeps the addresses, not the memory: nobody pays for it any more. */
 void uv_space_free(struct uv_space *space)
 {
 	struct uv_hole *hole, *tmp;
 
+	fallocate(space->rings.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)space->size);
 	DL_FOREACH_SAFE(space->holes, hole, tmp)
 		free(hole);
 	if (space->bells)
-		munmap(space->bells, PAGES_SIZE);
+		munmap(space->bells, UV_SPACE_FIRST);
 	if (space->rings.fd >= 0)
 		close(space->rings.fd);
 	free(space);

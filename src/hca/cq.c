@@ -90,11 +90,11 @@ int cq_new(struct verbs *verbs, int cqe, struct verbs_client *client, struct ibf
 	if (!cq)
 		return -ENOMEM;
 	cq->verbs = verbs;
-	cq->client = client;
+	cq->client = cq->bill.client = client;
 	cq->cqe = cqe;
 	ev_timer_init(&cq->moder_timer, cq_moder_timeout, 0, 0);
 	cq->moder_timer.data = cq;
-	err = ring_init(&cq->ring, cqe, CQE_SLOT, false, NULL);
+	err = ring_init(&cq->ring, cqe, CQE_SLOT, false, &cq->bill);
 	if (err)
 		goto free;
 	err = table_add(&cq->verbs->cqs, cq, &cq->handle);
@@ -139,7 +139,7 @@ int cq_resize(struct ibfs_cq *cq, int cqe)
 
 	if (cqe < 1 || cqe > verbs_limits.max_cqe || used > (uint32_t)cqe)
 		return -EINVAL;
-	err = ring_init(&new, cqe, CQE_SLOT, cq->ring.fd >= 0, cq->ring.space);
+	err = ring_init(&new, cqe, CQE_SLOT, cq->ring.fd >= 0, &cq->bill);
 	if (err)
 		return err;
 	for (uint32_t i = cq->ring.index - used; i != cq->ring.index; i++)
@@ -193,7 +193,7 @@ bool cq_busy(struct ibfs_cq *cq)
 
 int cq_ring(struct ibfs_cq *cq, struct ibfs_ring *ring)
 {
-	int err = ring_share(&cq->ring, client_rings(cq->client));
+	int err = ring_share(&cq->ring);
 
 	if (!err)
 		*ring = (struct ibfs_ring){ cq->ring.fd, cq->ring.size, cq->ring.off };

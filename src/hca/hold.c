@@ -11,6 +11,20 @@
 
 #define HOLD_MAX 1024		/* more are dropped, as by a full input buffer */
 
+static struct verbs_cost wait_cost(const struct packet_wait *wait)
+{
+	return (struct verbs_cost){
+		.bytes = sizeof(*wait) + sizeof(*wait->pkt) + wait->pkt->data_len,
+	};
+}
+
+static void wait_free(struct ibfs_qp *qp, struct packet_wait *wait)
+{
+	bill_give(&qp->bill, wait_cost(wait));
+	packet_free(wait->pkt);
+	free(wait);
+}
+
 static void hold_drain(struct ibfs_qp *qp)
 {
 	struct hold *hold = &qp->hold;
@@ -23,8 +37,7 @@ static void hold_drain(struct ibfs_qp *qp)
 		hold->num_waiting--;
 		if (rx_parse(&rx, wait->port, wait->pkt))
 			qp_recv(qp, &rx);
-		packet_free(wait->pkt);
-		free(wait);
+		wait_free(qp, wait);
 	}
 }
 
@@ -92,7 +105,8 @@ bool qp_wait(struct ibfs_qp *qp, const struct rx *rx)
 		return true;
 	wait->port = rx->port;
 	wait->pkt = packet_copy(rx->pkt);
-	if (!wait->pkt) {
+	if (!wait->pkt || bill_take(&qp->bill, wait_cost(wait))) {
+		packet_free(wait->pkt);
 		free(wait);
 		return true;
 	}
@@ -108,9 +122,7 @@ void qp_unhold(struct ibfs_qp *qp)
 
 	xfer_cancel(hold->xfer);
 	packet_free(hold->pkt);
-	DL_FOREACH_SAFE(hold->waiting, wait, tmp) {
-		packet_free(wait->pkt);
-		free(wait);
-	}
+	DL_FOREACH_SAFE(hold->waiting, wait, tmp)
+		wait_free(qp, wait);
 	*hold = (struct hold){ 0 };
 }

@@ -139,7 +139,15 @@ void memory_put(struct memory *mem)
 		close(mem->fd);
 	if (mem->kind == MEMORY_REMOTE)
 		mem->ops->free(mem->remote);
+	if (mem->gone)
+		mem->gone(mem->owner);
 	free(mem);
+}
+
+void memory_tell(struct memory *mem, void (*gone)(void *owner), void *owner)
+{
+	mem->gone = gone;
+	mem->owner = owner;
 }
 
 /*

@@ -199,14 +199,16 @@ static int qp_queues(struct ibfs_qp *qp)
 	const struct ibv_qp_cap *cap = &qp->attr.cap;
 	bool sends = qp->type != IBV_QPT_XRC_RECV;
 	bool receives = qp->transport != OP_XRC && !qp->srq;
+	int err = 0;
 
-	if (sends && sq_init(&qp->req, cap, qp->type == IBV_QPT_UD || qp_special(qp)))
-		return -ENOMEM;
-	if (receives && rq_init(&qp->rq, cap->max_recv_wr, cap->max_recv_sge)) {
+	if (sends)
+		err = sq_init(&qp->req, cap, qp->type == IBV_QPT_UD || qp_special(qp), &qp->bill);
+	if (err || !receives)
+		return err;
+	err = rq_init(&qp->rq, cap->max_recv_wr, cap->max_recv_sge, &qp->bill);
+	if (err)
 		sq_free(&qp->req);
-		return -ENOMEM;
-	}
-	return 0;
+	return err;
 }
 
 /* Its number, and what finds it by something else than that. */
@@ -254,7 +256,7 @@ int qp_create(struct ibfs_device *dev, const struct ibfs_qp_init *init, struct v
 	qp->recv_cq = qp->transport == OP_XRC ? NULL : init->recv_cq;
 	qp->srq = init->srq;
 	qp->xrcd = init->type == IBV_QPT_XRC_RECV ? init->xrcd : NULL;
-	qp->client = client;
+	qp->client = qp->bill.client = client;
 	qp->attr.cap = init->cap;
 	if (qp->srq || qp->transport == OP_XRC)
 		qp->attr.cap.max_recv_wr = qp->attr.cap.max_recv_sge = 0;
@@ -316,6 +318,7 @@ static bool qp_close(struct ibfs_qp *qp, struct verbs_client *client)
 	struct qp_opener *opener;
 
 	if (client == qp->client) {
+		bill_settle(&qp->bill);
 		qp->client = NULL;
 		return qp->openers;
 	}
@@ -341,6 +344,7 @@ void qp_free(struct ibfs_qp *qp)
 	rq_free(&qp->rq);
 	free(qp->resp.wqe.sges);
 	free(qp->resp.res);
+	bill_settle(&qp->bill);
 	free(qp);
 }
 
@@ -389,7 +393,7 @@ int qp_ring(struct ibfs_qp *qp, bool send, struct ibfs_ring *ring)
 {
 	if (send ? !qp->req.wqe : !qp->rq.wqe)
 		return -EINVAL;
-	return send ? sq_share(qp, ring) : rq_share(&qp->rq, client_rings(qp->client), ring);
+	return send ? sq_share(qp, ring) : rq_share(&qp->rq, ring);
 }
 
 int qp_doorbell(struct ibfs_qp *qp)

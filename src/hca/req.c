@@ -139,8 +139,7 @@ void req_retire(struct ibfs_qp *qp, enum ibv_wc_status status, uint32_t byte_len
 		qp_count(qp, STAT_RDMA_SENDS);
 	if (wqe->rd_counted)
 		req->rd_out--;
-	free(wqe->extra);
-	wqe->extra = NULL;
+	sq_drop_extra(req, wqe);
 	if (wqe->from_ring) {
 		req->ring.index++;
 		req->ring_fetched--;
@@ -180,8 +179,7 @@ void req_reset(struct ibfs_qp *qp)
 	for (; req->head != req->tail; req->head++) {
 		struct swqe *wqe = sq_wqe(req, req->head);
 
-		free(wqe->extra);
-		wqe->extra = NULL;
+		sq_drop_extra(req, wqe);
 		wr_dropped(wqe->wr.wr_cqe);
 	}
 	req->next = req->head;

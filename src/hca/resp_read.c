@@ -75,12 +75,18 @@ int resp_resources(struct ibfs_qp *qp, unsigned int num)
 {
 	struct responder *r = &qp->resp;
 	unsigned int keep = r->res_count < num ? r->res_count : num;
+	struct verbs_cost cost = { .bytes = num * sizeof(struct resource) };
 	struct resource *res = NULL;
+	int err = bill_take(&qp->bill, cost);
 
+	if (err)
+		return err;
 	if (num) {
 		res = calloc(num, sizeof(*res));
-		if (!res)
+		if (!res) {
+			bill_give(&qp->bill, cost);
 			return -ENOMEM;
+		}
 	}
 	for (unsigned int i = 0; i < r->res_count; i++) {
 		struct resource *old = res_at(r, i);
@@ -91,6 +97,7 @@ int resp_resources(struct ibfs_qp *qp, unsigned int num)
 			res_done(qp, old);
 	}
 	free(r->res);
+	bill_give(&qp->bill, (struct verbs_cost){ .bytes = r->num_res * sizeof(*res) });
 	r->res = res;
 	r->num_res = num;
 	r->res_head = r->res_first = 0;

@@ -28,9 +28,26 @@ static void file_put(struct ring *ring)
 	ring->fd = -1;
 }
 
-/* A place in shared memory of ring->size bytes: fills fd, off and space. */
-static void *ring_map(struct ring *ring, struct ring_space *space)
+static struct ring_space *space_of(const struct ring *ring)
 {
+	return ring->bill->client ? ring->bill->client->rings : NULL;
+}
+
+/* Memory from a space is paid for there. */
+static struct verbs_cost cost_of(const struct ring *ring, bool shared)
+{
+	bool own_file = shared && !space_of(ring);
+
+	return (struct verbs_cost){
+		.bytes = shared && !own_file ? 0 : ring->size,
+		.descriptors = own_file, .mappings = shared,
+	};
+}
+
+/* A place in shared memory of ring->size bytes: fills fd, off and space. */
+static void *ring_map(struct ring *ring)
+{
+	struct ring_space *space = space_of(ring);
 	void *map;
 
 	ring->space = space;
@@ -49,38 +66,56 @@ static void *ring_map(struct ring *ring, struct ring_space *space)
 }
 
 int ring_init(struct ring *ring, uint32_t entries, uint32_t elem_size, bool shared,
-	      struct ring_space *space)
+	      struct bill *bill)
 {
 	uint32_t log2_elem = log2_up(elem_size), log2_slots = log2_up(entries + 1);
 	size_t page = sysconf(_SC_PAGESIZE);
+	int err;
 
 	ring->mask = (1U << log2_slots) - 1;
 	ring->elem_size = 1U << log2_elem;
 	ring->index = 0;
 	ring->fd = -1;
 	ring->space = NULL;
+	ring->bill = bill;
 	ring->size = sizeof(*ring->buf) + ((size_t)1 << (log2_slots + log2_elem));
 	ring->size = (ring->size + page - 1) & ~(page - 1);
-	ring->buf = shared ? ring_map(ring, space) : calloc(1, ring->size);
-	if (!ring->buf)
+	ring->buf = NULL;
+	ring->cost = cost_of(ring, shared);
+	err = bill_take(bill, ring->cost);
+	if (err)
+		return err;
+	ring->buf = shared ? ring_map(ring) : calloc(1, ring->size);
+	if (!ring->buf) {
+		bill_give(bill, ring->cost);
 		return -ENOMEM;
+	}
 	ring->buf->log2_elem_size = log2_elem;
 	ring->buf->index_mask = ring->mask;
 	return 0;
 }
 
-int ring_share(struct ring *ring, struct ring_space *space)
+int ring_share(struct ring *ring)
 {
+	struct verbs_cost cost = cost_of(ring, true);
 	void *map;
+	int err;
 
 	if (ring->fd >= 0)
 		return 0;
-	map = ring_map(ring, space);
-	if (!map)
+	err = bill_take(ring->bill, cost);
+	if (err)
+		return err;
+	map = ring_map(ring);
+	if (!map) {
+		bill_give(ring->bill, cost);
 		return -ENOMEM;
+	}
 	memcpy(map, ring->buf, ring->size);
 	free(ring->buf);
+	bill_give(ring->bill, ring->cost);
 	ring->buf = map;
+	ring->cost = cost;
 	return 0;
 }
 
@@ -93,6 +128,7 @@ void ring_free(struct ring *ring)
 		free(ring->buf);
 	}
 	ring->buf = NULL;
+	bill_give(ring->bill, ring->cost);
 }
 
 uint32_t ring_used(const struct ring *ring, bool producer)

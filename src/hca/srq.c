@@ -24,7 +24,8 @@ int srq_create(struct ibfs_pd *pd, const struct ibfs_srq_init *init, struct verb
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return -ENOMEM;
-	err = rq_init(&srq->rq, init->attr.max_wr, init->attr.max_sge);
+	srq->client = srq->bill.client = client;
+	err = rq_init(&srq->rq, init->attr.max_wr, init->attr.max_sge, &srq->bill);
 	if (err)
 		goto free;
 	err = table_add(&verbs->srqs, srq, &srq->num);
@@ -32,7 +33,6 @@ int srq_create(struct ibfs_pd *pd, const struct ibfs_srq_init *init, struct verb
 		goto rq;
 	srq->verbs = verbs;
 	srq->pd = pd;
-	srq->client = client;
 	pd->refs++;
 	if (init->xrc) {
 		srq->xrc = true;
@@ -118,7 +118,7 @@ int srq_post(struct ibfs_srq *srq, const struct ibfs_recv_wr *wr)
 
 int srq_ring(struct ibfs_srq *srq, struct ibfs_ring *ring)
 {
-	return rq_share(&srq->rq, client_rings(srq->client), ring);
+	return rq_share(&srq->rq, ring);
 }
 
 /* A request that can't be right puts the SRQ into error; the event is told once. */

@@ -192,6 +192,15 @@ static inline enum ibv_wc_status memory_status(int err)
 	return err == -ENOMEM ? IBV_WC_GENERAL_ERR : IBV_WC_LOC_PROT_ERR;
 }
 
+/* bill.c: what an object's client pays for. All zero, but for client: nothing yet. */
+struct bill {
+	struct verbs_client *client;	/* NULL: nobody pays */
+	struct verbs_cost cost;
+};
+int bill_take(struct bill *bill, struct verbs_cost cost);	/* before it is taken; the client's error */
+void bill_give(struct bill *bill, struct verbs_cost cost);
+void bill_settle(struct bill *bill);	/* all of it; what else is taken and given nobody pays for */
+
 /* ring.c: a queue of fixed slots, the layout of struct rxe_queue_buf. */
 struct ring {
 	struct rxe_queue_buf *buf;	/* NULL: there is none */
@@ -199,18 +208,17 @@ struct ring {
 	int fd;				/* -1: private memory */
 	uint64_t off;			/* in fd */
 	struct ring_space *space;	/* whose fd is; NULL: the ring's own */
+	struct bill *bill;
+	struct verbs_cost cost;		/* on it */
 	uint32_t mask;
 	uint32_t elem_size;		/* a power of two */
 	uint32_t index;			/* our own side's, never read back from buf */
 };
+/* Its client's memory, if that has some for rings, or its own. -ENOMEM, or what the client says. */
 int ring_init(struct ring *ring, uint32_t entries, uint32_t elem_size, bool shared,
-	      struct ring_space *space);
+	      struct bill *bill);
 /* Make private memory shared, contents kept. */
-int ring_share(struct ring *ring, struct ring_space *space);
-static inline struct ring_space *client_rings(const struct verbs_client *client)
-{
-	return client ? client->rings : NULL;
-}
+int ring_share(struct ring *ring);
 void ring_free(struct ring *ring);
 uint32_t ring_used(const struct ring *ring, bool producer);	/* slots filled, by the other side's index */
 void *ring_slot(const struct ring *ring, uint32_t index);
@@ -226,6 +234,7 @@ struct ibfs_cq {
 	uint32_t handle;
 	unsigned int refs;
 	struct verbs_client *client;
+	struct bill bill;
 	struct ring ring;
 	int cqe;
 	bool error;
@@ -270,21 +279,24 @@ struct rq {
 	uint32_t max_wr;
 	uint32_t head, tail;
 	struct ring ring;		/* shared with a process, taken from after the private part */
+	struct bill *bill;
+	struct verbs_cost cost;		/* of the private part */
 };
-int rq_init(struct rq *rq, uint32_t max_wr, uint32_t max_sge);
+int rq_init(struct rq *rq, uint32_t max_wr, uint32_t max_sge, struct bill *bill);
 void rq_free(struct rq *rq);
 int rq_post(struct rq *rq, const struct ibfs_recv_wr *wr);
 void rq_drop(struct rq *rq);			/* all that was posted */
 uint32_t rq_count(const struct rq *rq);
 int rq_take(struct rq *rq, struct rwqe *wqe);	/* -ENOENT: empty; -EINVAL: a bad one was in the ring */
 int rq_resize(struct rq *rq, uint32_t max_wr);
-int rq_share(struct rq *rq, struct ring_space *space, struct ibfs_ring *info);
+int rq_share(struct rq *rq, struct ibfs_ring *info);
 
 struct ibfs_srq {
 	struct verbs *verbs;
 	uint32_t num;
 	struct ibfs_pd *pd;
 	struct verbs_client *client;
+	struct bill bill;
 	bool xrc, error;
 	struct ibfs_xrcd *xrcd;
 	struct ibfs_cq *cq;
@@ -324,6 +336,7 @@ struct swqe {
 	uint32_t ssn;
 	bool started, done, rd_counted, from_ring;
 	uint8_t status;			/* why it failed before its turn came, or 0 */
+	uint32_t extra_len;
 	void *extra;			/* page list or LSO header */
 	struct ibv_ah_attr *av;		/* UD: points into the queue's */
 };
@@ -333,6 +346,8 @@ struct requester {
 	struct ibv_sge *sges;
 	uint8_t *inl;
 	struct ibv_ah_attr *avs;	/* UD types only */
+	struct bill *bill;
+	struct verbs_cost cost;		/* of the above */
 	uint32_t size;			/* slots, a power of two */
 	uint32_t head, next, tail;	/* oldest outstanding, next to send, end */
 	uint32_t off;			/* bytes of wqe[next] that were sent */
@@ -431,6 +446,7 @@ struct ibfs_qp {
 	struct ibfs_srq *srq;
 	struct ibfs_xrcd *xrcd;
 	struct verbs_client *client;
+	struct bill bill;
 	struct qp_opener *openers;
 	struct ibv_qp_attr attr;
 	uint32_t mtu;			/* bytes */
@@ -483,8 +499,9 @@ bool qp_migrate(struct ibfs_qp *qp);
 void qp_lost(struct ibfs_qp *qp);
 
 /* wq.c: post to the private part of the send queue; -EINVAL, -ENOMEM. */
-int sq_init(struct requester *req, const struct ibv_qp_cap *cap, bool ud);
+int sq_init(struct requester *req, const struct ibv_qp_cap *cap, bool ud, struct bill *bill);
 void sq_free(struct requester *req);
+void sq_drop_extra(struct requester *req, struct swqe *wqe);
 int sq_check(const struct ibfs_qp *qp, const struct ibfs_wr *wr);
 int sq_post(struct ibfs_qp *qp, const struct ibfs_wr *wr, bool from_ring);
 static inline struct swqe *sq_wqe(struct requester *req, uint32_t index)

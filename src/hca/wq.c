@@ -16,9 +16,23 @@ static uint32_t pow2_up(uint32_t n)
 	return n <= 1 ? 1 : 1U << (32 - __builtin_clz(n - 1));
 }
 
-int sq_init(struct requester *req, const struct ibv_qp_cap *cap, bool ud)
+static uint64_t sq_bytes(const struct requester *req, const struct ibv_qp_cap *cap, bool ud)
 {
+	return (uint64_t)req->size * (sizeof(*req->wqe) + cap->max_inline_data +
+				      (cap->max_send_sge + 1) * sizeof(*req->sges) +
+				      (ud ? sizeof(*req->avs) : 0));
+}
+
+int sq_init(struct requester *req, const struct ibv_qp_cap *cap, bool ud, struct bill *bill)
+{
+	int err;
+
 	req->size = pow2_up(cap->max_send_wr);
+	req->cost.bytes = sq_bytes(req, cap, ud);
+	err = bill_take(bill, req->cost);
+	if (err)
+		return err;
+	req->bill = bill;
 	req->wqe = calloc(req->size, sizeof(*req->wqe));
 	req->sges = calloc((size_t)req->size * (cap->max_send_sge + 1), sizeof(*req->sges));
 	req->inl = cap->max_inline_data ? malloc((size_t)req->size * cap->max_inline_data) : NULL;
@@ -34,13 +48,16 @@ int sq_init(struct requester *req, const struct ibv_qp_cap *cap, bool ud)
 void sq_free(struct requester *req)
 {
 	for (uint32_t i = 0; req->wqe && i < req->size; i++)
-		free(req->wqe[i].extra);
+		sq_drop_extra(req, &req->wqe[i]);
 	free(req->wqe);
 	free(req->sges);
 	free(req->inl);
 	free(req->avs);
 	if (req->ring.buf)
 		ring_free(&req->ring);
+	if (req->bill)
+		bill_give(req->bill, req->cost);
+	req->bill = NULL;
 }
 
 static int sum_length(const struct ibv_sge *sges, unsigned int num, uint32_t *length)
@@ -96,7 +113,7 @@ int sq_check(const struct ibfs_qp *qp, const struct ibfs_wr *wr)
 }
 
 /* What a request refers to beyond SGEs and inline bytes. */
-static int sq_copy_extra(struct swqe *wqe, const struct ibfs_wr *wr)
+static int sq_copy_extra(struct requester *req, struct swqe *wqe, const struct ibfs_wr *wr)
 {
 	const void *from = NULL;
 	size_t len = 0;
@@ -110,11 +127,25 @@ static int sq_copy_extra(struct swqe *wqe, const struct ibfs_wr *wr)
 	}
 	if (!len)
 		return 0;
-	wqe->extra = malloc(len);
-	if (!wqe->extra)
+	if (bill_take(req->bill, (struct verbs_cost){ .bytes = len }))
 		return -ENOMEM;
+	wqe->extra = malloc(len);
+	if (!wqe->extra) {
+		bill_give(req->bill, (struct verbs_cost){ .bytes = len });
+		return -ENOMEM;
+	}
 	memcpy(wqe->extra, from, len);
+	wqe->extra_len = len;
 	return 0;
+}
+
+void sq_drop_extra(struct requester *req, struct swqe *wqe)
+{
+	if (!wqe->extra)
+		return;
+	bill_give(req->bill, (struct verbs_cost){ .bytes = wqe->extra_len });
+	free(wqe->extra);
+	wqe->extra = NULL;
 }
 
 int sq_post(struct ibfs_qp *qp, const struct ibfs_wr *wr, bool from_ring)
@@ -128,7 +159,7 @@ int sq_post(struct ibfs_qp *qp, const struct ibfs_wr *wr, bool from_ring)
 	if (req->tail - req->head >= req->size)
 		return -ENOMEM;
 	wqe->extra = NULL;
-	if (sq_copy_extra(wqe, wr))
+	if (sq_copy_extra(req, wqe, wr))
 		return -ENOMEM;
 	wqe->wr = *wr;
 	wqe->started = wqe->done = wqe->rd_counted = false;
@@ -156,12 +187,19 @@ int sq_post(struct ibfs_qp *qp, const struct ibfs_wr *wr, bool from_ring)
 	return 0;
 }
 
-int rq_init(struct rq *rq, uint32_t max_wr, uint32_t max_sge)
+int rq_init(struct rq *rq, uint32_t max_wr, uint32_t max_sge, struct bill *bill)
 {
+	int err;
+
 	rq->size = pow2_up(max_wr);
 	rq->max_wr = max_wr;
 	rq->max_sge = max_sge;
 	rq->ring.fd = -1;
+	rq->cost.bytes = (uint64_t)rq->size * (sizeof(*rq->wqe) + (max_sge + 1) * sizeof(*rq->sges));
+	err = bill_take(bill, rq->cost);
+	if (err)
+		return err;
+	rq->bill = bill;
 	rq->wqe = calloc(rq->size, sizeof(*rq->wqe));
 	rq->sges = calloc((size_t)rq->size * (max_sge + 1), sizeof(*rq->sges));
 	if (rq->wqe && rq->sges)
@@ -178,6 +216,9 @@ void rq_free(struct rq *rq)
 	rq->sges = NULL;
 	if (rq->ring.buf)
 		ring_free(&rq->ring);
+	if (rq->bill)
+		bill_give(rq->bill, rq->cost);
+	rq->bill = NULL;
 }
 
 int rq_post(struct rq *rq, const struct ibfs_recv_wr *wr)
@@ -222,7 +263,7 @@ static int ring_resize(struct rq *rq, struct rq *new)
 
 	if (used > new->max_wr)
 		return -EINVAL;
-	err = rq_share(new, rq->ring.space, &info);
+	err = rq_share(new, &info);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < used; i++)
@@ -239,7 +280,7 @@ int rq_resize(struct rq *rq, uint32_t max_wr)
 
 	if (max_wr < rq->tail - rq->head)
 		return -EINVAL;
-	err = rq_init(&new, max_wr, rq->max_sge);
+	err = rq_init(&new, max_wr, rq->max_sge, rq->bill);
 	if (!err && rq->ring.buf)
 		err = ring_resize(rq, &new);
 	if (err) {

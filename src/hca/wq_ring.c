@@ -113,11 +113,11 @@ unsigned int sq_fetch(struct ibfs_qp *qp)
 	return n;
 }
 
-int rq_share(struct rq *rq, struct ring_space *space, struct ibfs_ring *info)
+int rq_share(struct rq *rq, struct ibfs_ring *info)
 {
 	if (!rq->ring.buf) {
 		size_t elem = sizeof(struct rxe_recv_wqe) + rq->max_sge * sizeof(struct rxe_sge);
-		int err = ring_init(&rq->ring, rq->max_wr, elem, true, space);
+		int err = ring_init(&rq->ring, rq->max_wr, elem, true, rq->bill);
 
 		if (err)
 			return err;
@@ -137,8 +137,7 @@ int sq_share(struct ibfs_qp *qp, struct ibfs_ring *info)
 		if (data < qp->attr.cap.max_inline_data)
 			data = qp->attr.cap.max_inline_data;
 		err = ring_init(&req->ring, qp->attr.cap.max_send_wr,
-				sizeof(struct rxe_send_wqe) + data, true,
-				client_rings(qp->client));
+				sizeof(struct rxe_send_wqe) + data, true, &qp->bill);
 		if (err)
 			return err;
 		ring_want_doorbell(&req->ring, true);

@@ -93,7 +93,7 @@ int rqp_create(struct ibfs_device *dev, const struct ibfs_qp_init *init,
 	if (err)
 		return err;
 	qp = (struct rqp *)obj;
-	qp->client = client;
+	qp->client = qp->bill.client = client;
 	qp->init = *init;
 	qp->init.cap = call.init.cap;
 	qp->num = call.num;
@@ -127,7 +127,7 @@ int rqp_open(struct ibfs_xrcd *xrcd, uint32_t qp_num, struct verbs_client *clien
 	if (err)
 		return err;
 	qp = (struct rqp *)obj;
-	qp->client = client;
+	qp->client = qp->bill.client = client;
 	qp->init = (struct ibfs_qp_init){ .xrcd = xrcd, .type = IBV_QPT_XRC_RECV };
 	qp->num = qp_num;
 	*out = (struct ibfs_qp *)qp;

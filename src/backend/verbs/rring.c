@@ -30,7 +30,7 @@ static int share_send(struct rqp *qp, struct ibfs_ring *info)
 		data = cap->max_inline_data;
 	if (!qp->sq.buf) {
 		err = ring_init(&qp->sq, cap->max_send_wr, sizeof(struct rxe_send_wqe) + data,
-				true, NULL);
+				true, &qp->bill);
 		if (err)
 			return err;
 	}
@@ -38,12 +38,13 @@ static int share_send(struct rqp *qp, struct ibfs_ring *info)
 }
 
 /* The private part of it holds the one that the driver's queue had no room for. */
-static int share_recv(struct rq *rq, uint32_t max_wr, uint32_t max_sge, struct ibfs_ring *info)
+static int share_recv(struct rq *rq, uint32_t max_wr, uint32_t max_sge, struct bill *bill,
+		      struct ibfs_ring *info)
 {
-	int err = rq->wqe ? 0 : rq_init(rq, max_wr, max_sge);
+	int err = rq->wqe ? 0 : rq_init(rq, max_wr, max_sge, bill);
 
 	if (!err)
-		err = rq_share(rq, NULL, info);
+		err = rq_share(rq, info);
 	return err ? err : fill(&rq->ring, info);
 }
 
@@ -56,14 +57,14 @@ int rqp_ring(struct ibfs_qp *qp, bool send, struct ibfs_ring *ring)
 		return rqp->init.send_cq ? share_send(rqp, ring) : -EINVAL;
 	if (rqp->init.srq || !rqp->init.recv_cq)
 		return -EINVAL;
-	return share_recv(&rqp->rq, cap->max_recv_wr, cap->max_recv_sge, ring);
+	return share_recv(&rqp->rq, cap->max_recv_wr, cap->max_recv_sge, &rqp->bill, ring);
 }
 
 int rsrq_ring(struct ibfs_srq *srq, struct ibfs_ring *ring)
 {
 	struct rsrq *rsrq = (struct rsrq *)srq;
 
-	return share_recv(&rsrq->rq, rsrq->max_wr, rsrq->max_sge, ring);
+	return share_recv(&rsrq->rq, rsrq->max_wr, rsrq->max_sge, &rsrq->bill, ring);
 }
 
 int rcq_ring(struct ibfs_cq *cq, struct ibfs_ring *ring)

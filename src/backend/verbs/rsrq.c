@@ -60,7 +60,7 @@ int rsrq_create(struct ibfs_pd *pd, const struct ibfs_srq_init *init,
 	if (err)
 		return err;
 	srq = (struct rsrq *)obj;
-	srq->client = client;
+	srq->client = srq->bill.client = client;
 	srq->num = call.num;
 	srq->max_wr = call.attr.max_wr;
 	srq->max_sge = call.attr.max_sge;

@@ -57,6 +57,7 @@ struct rcq {
 struct rsrq {
 	struct robj obj;
 	struct verbs_client *client;
+	struct bill bill;		/* of the ring */
 	uint32_t num;
 	uint32_t max_wr, max_sge;
 	struct rq rq;			/* the ring that is mapped, with what else waits */
@@ -74,6 +75,7 @@ struct rcqe;
 struct rqp {
 	struct robj obj;
 	struct verbs_client *client;
+	struct bill bill;		/* of its rings */
 	struct rcqe *cqes;		/* rcqe.c: utlist */
 	struct ibfs_qp_init init;
 	uint32_t num;
