@@ -167,7 +167,17 @@ static bool is_queue(enum obj_file which)
 	return which == OBJ_WC || which == OBJ_EVENTS;
 }
 
-/* What is mapped: the object's memory or ring; -ENXIO before create. */
+/* The object's, as it is now: another one after a resize. */
+static int find_ring(const struct obj *obj, enum obj_file which, struct ibfs_ring *ring)
+{
+	if (obj->kind == OBJ_CQ)
+		return obj->ops->cq_ring(obj->cq, ring);
+	if (obj->kind == OBJ_SRQ)
+		return obj->ops->srq_ring(obj->srq, ring);
+	return obj->ops->qp_ring(obj->qp, which == OBJ_SQ, ring);
+}
+
+/* What is mapped, for the open alone: the object's memory or ring; none before create. */
 static int open_backing(struct file *file, struct obj *obj, enum obj_file which)
 {
 	struct ibfs_ring ring;
@@ -179,16 +189,10 @@ static int open_backing(struct file *file, struct obj *obj, enum obj_file which)
 		file->backing = obj->mem->fd;
 		return 0;
 	}
-	if (obj->kind == OBJ_CQ)
-		err = obj->ops->cq_ring(obj->cq, &ring);
-	else if (obj->kind == OBJ_SRQ)
-		err = obj->ops->srq_ring(obj->srq, &ring);
-	else
-		err = obj->ops->qp_ring(obj->qp, which == OBJ_SQ, &ring);
-	if (err)
-		return err;
-	file->backing = ring.fd;
-	return 0;
+	err = find_ring(obj, which, &ring);
+	if (!err)
+		file->backing = ring.fd;
+	return err;
 }
 
 static bool is_mapped(enum obj_file which)
@@ -341,6 +345,26 @@ static ssize_t write_data(const struct obj *obj, const void *buf, size_t size, o
 	return size;
 }
 
+/* The descriptor of the open may be closed by now, and its number something else's. */
+static ssize_t read_ring(const struct obj *obj, enum obj_file which, void *buf, size_t size,
+			 off_t off)
+{
+	struct ibfs_ring ring;
+	ssize_t n;
+	int err = find_ring(obj, which, &ring);
+
+	if (err)
+		return err;
+	if (off < 0)
+		return -EINVAL;
+	if ((uint64_t)off >= ring.size)
+		return 0;
+	if (size > ring.size - off)
+		size = ring.size - off;
+	n = pread(ring.fd, buf, size, (off_t)(ring.off + off));
+	return n < 0 ? -errno : n;
+}
+
 static ssize_t obj_file_read(struct file *file, struct fs_req *req, void *buf, size_t size, off_t off)
 {
 	struct obj_open *open = file->priv;
@@ -361,8 +385,7 @@ static ssize_t obj_file_read(struct file *file, struct fs_req *req, void *buf, s
 		return msg_read(obj, file, req, buf, size);
 	if (open->reader.which == OBJ_DATA)
 		return read_bytes(obj->mem->base, obj->mem->size, buf, size, off);
-	size = pread(file->backing, buf, size, off);
-	return (ssize_t)size < 0 ? -errno : (ssize_t)size;
+	return read_ring(obj, open->reader.which, buf, size, off);
 }
 
 static ssize_t write_limit(struct obj *obj, const char *text, size_t len)
