@@ -56,6 +56,23 @@ wc_line() { run -0 timeout 20 head -1 "$1/cq/c/wc"; }
 	cmp -n "$size" /etc/services mr/dst/data
 }
 
+@test "a window and a region of another domain bind nothing" {
+	local pds before
+	make_objects "$NMNT" rxe0
+	echo 'connect peer=b' >qp/a/ctl
+	mkdir pd/q
+	echo 'create device=rxe0' >pd/q/ctl
+	for pds in "q p" "p q"; do
+		mkdir mw/w mr/m
+		echo "create pd=${pds% *} type=2" >mw/w/ctl
+		echo "create pd=${pds#* } size=4K access=local_write,remote_write,mw_bind" >mr/m/ctl
+		before=$(cat mw/w/status)
+		run ! bash -c 'echo "bind_mw mw=w mr=m access=remote_write" >qp/a/post'
+		[ "$(cat mw/w/status)" = "$before" ]
+		rmdir mw/w mr/m
+	done
+}
+
 @test "between the second daemon and the first" {
 	local size lid_a lid_b
 	make_objects "$NMNT" rxe0

@@ -148,6 +148,15 @@ static void bound(struct rmw *mw, const struct rqp *qp, const struct ibfs_wr *wr
 	mw->attr.qp_num = mw->attr.type == IBV_MW_TYPE_2 ? qp->num : 0;
 }
 
+/* Keys come from a client: its own window and region, as the QP is. */
+static bool may_bind(const struct rqp *qp, const struct rmw *mw, const struct rmr *mr)
+{
+	const struct rpd *pd = (const struct rpd *)qp->init.pd;
+
+	return pd && mw && mr && mr->pd == pd &&
+	       ((const struct ibv_mw *)mw->obj.ibv)->pd == pd->obj.ibv;
+}
+
 static int post_bind(struct rqp *qp, const struct ibfs_wr *wr)
 {
 	struct rdev *rdev = qp->obj.rdev;
@@ -156,7 +165,7 @@ static int post_bind(struct rqp *qp, const struct ibfs_wr *wr)
 	struct post_call call = { .call.ibv = qp->obj.ibv };
 	int err;
 
-	if (!mw || !mr)
+	if (!may_bind(qp, mw, mr))
 		return -EINVAL;
 	call.wr = (struct ibv_send_wr){
 		.wr_id = wr->wr_id, .opcode = IBV_WR_BIND_MW, .send_flags = wr->send_flags,
