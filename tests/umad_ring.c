@@ -480,6 +480,36 @@ static void test_hostile(void)
 	test_used();
 }
 
+/* Who says that he hasn't taken what he took gets it back neither from the ring nor the file. */
+static void test_rewind(void)
+{
+	enum { NUM = 200, ROUNDS = 50 };
+	int fd = raw_open(from_path, O_RDWR | O_NONBLOCK), agent = add_sender(fd, 0);
+	struct umad_ring *ring = raw_ring(fd);
+	unsigned int taken = 0;
+	struct mad mad;
+
+	if (!ring)
+		return;
+	atomic_store(&ring->mapped, 1);
+	for (uint32_t tid = 1; tid <= NUM; tid++) {
+		uint64_t tail = atomic_load(&ring->tail);
+
+		send_node_info(fd, agent, tid);
+		while (atomic_load(&ring->tail) == tail)
+			readable(fd, 1);
+	}
+	for (int round = 0; round < ROUNDS; round++) {
+		while (raw_read(fd, &mad, sizeof(mad)) == sizeof(mad))
+			taken++;
+		atomic_store(&ring->head, atomic_load(&ring->tail) - NUM);
+		raw_read(fd, &mad, 100);
+	}
+	CHECK(taken == NUM);
+	close(fd);
+	munmap(ring, sizeof(*ring));
+}
+
 /* MADs in the ring and behind it, and a thread that waits: whoever looks kills us. */
 static void test_killed(void)
 {
@@ -523,6 +553,7 @@ static const struct test tests[] = {
 	{ "fallback", test_fallback },
 	{ "owner", test_owner },
 	{ "hostile", test_hostile },
+	{ "rewind", test_rewind },
 	{ "killed", test_killed },
 	{ "reopen", test_reopen },
 	{ 0 },

@@ -78,7 +78,7 @@ ssize_t umad_ring_make(struct umad_file *uf, const void *in, void *out, size_t *
 	answer.name = ring->id = ev_id(fs);
 	ring->owner = &uf->file->opener;
 	ring->wake.fn = wake_clients;
-	ring->tail = (uint64_t)ring->id << 32;
+	ring->tail = ring->seen = (uint64_t)ring->id << 32;
 	atomic_store(&ring->mem->head, ring->tail);
 	atomic_store(&ring->mem->tail, ring->tail);
 	ring->mem->magic = UMAD_RING_MAGIC;
@@ -116,14 +116,19 @@ static bool usable(const struct umad_file *uf)
 	return uf->ring && !uf->ring->dead && atomic_load(&uf->ring->mem->mapped);
 }
 
-/* How many; a head that can't be makes it the last time that anybody asks. */
+/*
+ * How many. A head that can't be, as one that goes back, makes it the last time that
+ * anybody asks.
+ */
 static unsigned int count(const struct umad_file *uf)
 {
 	struct ring *ring = uf->ring;
-	uint64_t n = ring->tail - atomic_load(&ring->mem->head);
+	uint64_t head = atomic_load(&ring->mem->head);
 
-	if (n <= UMAD_RING_SLOTS)
-		return (unsigned int)n;
+	if (head - ring->seen <= ring->tail - ring->seen) {
+		ring->seen = head;
+		return (unsigned int)(ring->tail - head);
+	}
 	ring->dead = true;
 	atomic_store(&ring->mem->dead, 1);
 	return 0;
@@ -178,14 +183,17 @@ void umad_ring_refill(struct umad_file *uf)
 	atomic_store(&uf->ring->mem->more, !!uf->queue);
 }
 
-/* All of it goes back to the queue's head, in order. */
+/* All of it goes back to the queue's head, in order: each MAD once, whatever head does. */
 static void reclaim(struct umad_file *uf)
 {
 	size_t hdr_size = umad_hdr_size(uf), len;
 	struct umad_mad *list = NULL, *mad;
 	uint8_t data[UMAD_RING_DATA];
 
-	while ((len = umad_ring_take(uf->ring->mem, uf->ring->tail, data, sizeof(data)))) {
+	for (unsigned int left = count(uf); left; left--) {
+		len = umad_ring_take(uf->ring->mem, uf->ring->tail, data, sizeof(data));
+		if (!len)
+			break;
 		if (len < hdr_size)
 			continue;
 		mad = calloc(1, sizeof(*mad) + len - hdr_size);
@@ -197,6 +205,7 @@ static void reclaim(struct umad_file *uf)
 		uf->bytes += sizeof(*mad) + mad->len;
 		DL_APPEND(list, mad);
 	}
+	uf->ring->seen = uf->ring->tail;
 	DL_CONCAT(list, uf->queue);
 	uf->queue = list;
 	atomic_store(&uf->ring->mem->more, !!list);

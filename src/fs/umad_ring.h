@@ -23,6 +23,7 @@ struct ring {
 	int fd;				/* -1: its file was opened */
 	bool dead;
 	uint64_t tail;
+	uint64_t seen;			/* where head was last: what is before was taken */
 	struct umad_ring *mem;
 	/* sending */
 	struct umad_file *uf;

@@ -85,6 +85,8 @@ static void take(struct umad_file *uf)
 	if (len > sizeof(data))
 		len = 0;
 	memcpy(data, slot->data, len);
+	/* What is read of the copy from here on isn't read of the slot. */
+	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store(&ring->mem->taken, ++ring->taken);
 	ret = umad_file_send(uf, data, len);
 	if (hdr_size > sizeof(hdr) || len < hdr_size + MAD_HEADER)

@@ -237,8 +237,8 @@ void uv_events_close(struct uv_events *events);
 
 /* The ioctl: makes the ring. -EBUSY, -ENOMEM, -EIO. */
 ssize_t uv_chan_make(struct uv_events *events, void *out, size_t *out_len);
-/* Put an event, if none waits elsewhere and there is room; else false. */
-bool uv_chan_put(struct uv_events *events, struct uobj *obj, uint64_t element);
+/* Put a CQ's event, if none waits elsewhere and there is room; else false. */
+bool uv_chan_put(struct uv_events *events, struct uobj *obj);
 bool uv_chan_take(struct uv_events *events, uint64_t *element);
 bool uv_chan_filled(struct uv_events *events);
 /* The queue changed: move on what has room now, tell the client what hasn't. */

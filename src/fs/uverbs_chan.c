@@ -69,6 +69,14 @@ ssize_t uv_chan_make(struct uv_events *events, void *out, size_t *out_len)
 	return 0;
 }
 
+/* The client has spoilt it: nobody asks any more. */
+static void kill_ring(struct uv_chan *chan)
+{
+	chan->dead = true;
+	atomic_store(&chan->mem->dead, 1);
+	wake_waiting(&chan->mem->waiting);
+}
+
 /*
  * Count what was taken, for its objects' destroyers; how many are left. A head
  * that can't be makes it the last time that anybody asks.
@@ -80,9 +88,7 @@ static unsigned int count(struct uv_chan *chan)
 	if (chan->dead)
 		return 0;
 	if (head - chan->seen > chan->tail - chan->seen) {
-		chan->dead = true;
-		atomic_store(&chan->mem->dead, 1);
-		wake_waiting(&chan->mem->waiting);
+		kill_ring(chan);
 		return 0;
 	}
 	for (; chan->seen != head; chan->seen++)
@@ -102,32 +108,55 @@ bool uv_chan_filled(struct uv_events *events)
 	return usable(events) && count(events->chan);
 }
 
-static bool put(struct uv_chan *chan, struct uobj *obj, uint64_t element)
+static bool put(struct uv_chan *chan, struct uobj *obj)
 {
 	if (count(chan) == EVENT_RING_SLOTS || chan->dead)
 		return false;
 	chan->whose[chan->tail % EVENT_RING_SLOTS] = obj;
-	atomic_store(&chan->mem->events[chan->tail % EVENT_RING_SLOTS], element);
+	atomic_store(&chan->mem->events[chan->tail % EVENT_RING_SLOTS], obj->user_handle);
 	atomic_store(&chan->mem->tail, ++chan->tail);
 	return true;
 }
 
-bool uv_chan_put(struct uv_events *events, struct uobj *obj, uint64_t element)
+bool uv_chan_put(struct uv_events *events, struct uobj *obj)
 {
-	if (!usable(events) || events->queue || events->readers.head ||
-	    !put(events->chan, obj, element))
+	if (!usable(events) || events->queue || events->readers.head || !put(events->chan, obj))
 		return false;
 	wake_waiting(&events->chan->mem->waiting);
 	return true;
 }
 
+/*
+ * Take the first event, or all: how many there are from chan->seen on, where head was.
+ * 0: none, or a client was faster more often than there can be events.
+ */
+static unsigned int take(struct uv_chan *chan, bool all)
+{
+	unsigned int left = count(chan);
+
+	for (unsigned int tries = 0; left && tries < EVENT_RING_SLOTS; tries++) {
+		unsigned long long head = chan->seen;
+
+		if (atomic_compare_exchange_strong(&chan->mem->head, &head,
+						   all ? chan->tail : chan->seen + 1))
+			return left;
+		left = count(chan);
+	}
+	if (left)
+		kill_ring(chan);
+	return 0;
+}
+
 bool uv_chan_take(struct uv_events *events, uint64_t *element)
 {
 	struct uv_chan *chan = events->chan;
+	struct uobj *obj;
 
-	if (!uv_chan_filled(events) || !event_ring_take(chan->mem, chan->tail, element))
+	if (!usable(events) || !take(chan, false))
 		return false;
-	count(chan);
+	obj = chan->whose[chan->seen++ % EVENT_RING_SLOTS];
+	obj->comp_read++;
+	*element = obj->user_handle;
 	return true;
 }
 
@@ -138,7 +167,7 @@ void uv_chan_refill(struct uv_events *events)
 	if (!usable(events))
 		return;
 	while (!events->readers.head && (event = events->queue) != NULL &&
-	       put(events->chan, event->obj, event->element)) {
+	       put(events->chan, event->obj)) {
 		DL_DELETE(events->queue, event);
 		events->count--;
 		free(event);
@@ -148,22 +177,16 @@ void uv_chan_refill(struct uv_events *events)
 		wake_waiting(&events->chan->mem->waiting);
 }
 
-/* Moves head over all of it, from wherever it is: what was before is the client's. */
+/* What stands in the ring isn't read back: of an event its object knows all. */
 void uv_chan_reclaim(struct uv_events *events)
 {
 	struct uv_chan *chan = events->chan;
-	unsigned int left = usable(events) ? count(chan) : 0;
-	unsigned long long head = chan ? chan->seen : 0;
+	unsigned int left = usable(events) ? take(chan, true) : 0;
 
-	while (left && !atomic_compare_exchange_strong(&chan->mem->head, &head, chan->tail)) {
-		left = count(chan);
-		head = chan->seen;
-	}
 	for (; left; left--) {
-		uint64_t at = head + left - 1;
+		struct uobj *obj = chan->whose[(chan->seen + left - 1) % EVENT_RING_SLOTS];
 
-		uv_events_unread(events, chan->whose[at % EVENT_RING_SLOTS],
-				 atomic_load(&chan->mem->events[at % EVENT_RING_SLOTS]));
+		uv_events_unread(events, obj, obj->user_handle);
 	}
 	if (chan)
 		chan->seen = chan->tail;

@@ -171,7 +171,7 @@ void uv_events_add(struct uv_events *events, struct uobj *obj, uint64_t element,
 	/* Nobody can read them: not opened yet is another matter. */
 	if (events->closed || (events->opened && !events->file))
 		return;
-	if (uv_chan_put(events, obj, element)) {
+	if (uv_chan_put(events, obj)) {
 		fs_wake(events->file);
 		return;
 	}
