@@ -163,11 +163,15 @@ void req_flush(struct ibfs_qp *qp, enum ibv_wc_status status)
 {
 	struct requester *req = &qp->req;
 
+	uint32_t left = sq_waiting(req), n;
+
 	req_stop(qp);
 	do {
 		while (req->head != req->tail)
 			req_retire(qp, status, 0);
-	} while (sq_fetch(qp));
+		n = sq_fetch(qp, left);
+		left -= n;
+	} while (n);
 	req->rd_out = 0;
 }
 
@@ -686,7 +690,7 @@ static enum step req_step(struct ibfs_qp *qp, uint32_t *budget)
 	struct swqe *wqe;
 
 	if (req->tail - req->next < 2)
-		sq_fetch(qp);
+		sq_fetch(qp, UINT32_MAX);
 	if (req->rnr_wait || req->next == req->tail)
 		return STEP_IDLE;
 	wqe = sq_wqe(req, req->next);

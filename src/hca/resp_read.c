@@ -298,6 +298,7 @@ void resp_start(struct ibfs_qp *qp)
 void resp_flush(struct ibfs_qp *qp, enum ibv_wc_status status)
 {
 	struct responder *r = &qp->resp;
+	uint32_t left = qp->rq.wqe ? rq_count(&qp->rq) : 0;
 
 	xfer_cancel(r->xfer);
 	r->xfer = NULL;
@@ -306,7 +307,7 @@ void resp_flush(struct ibfs_qp *qp, enum ibv_wc_status status)
 	r->ack_pending = false;
 	if (r->has_wqe)
 		recv_complete(qp, NULL, status);
-	while (!qp->srq && qp->rq.wqe && recv_take(qp, NULL) != -ENOENT)
+	while (left-- && recv_take(qp, NULL) != -ENOENT)
 		recv_complete(qp, NULL, status);
 }
 

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <rdma/rdma_user_rxe.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -142,6 +143,16 @@ uint32_t ring_used(const struct ring *ring, bool producer)
 void *ring_slot(const struct ring *ring, uint32_t index)
 {
 	return ring->buf->data + (size_t)(index & ring->mask) * ring->elem_size;
+}
+
+size_t ring_copy(const struct ring *ring, uint32_t index, void *copy, size_t size)
+{
+	if (size > ring->elem_size)
+		size = ring->elem_size;
+	memcpy(copy, ring_slot(ring, index), size);
+	/* What is read of the copy from here on isn't read of the ring. */
+	atomic_signal_fence(memory_order_seq_cst);
+	return size;
 }
 
 void ring_publish(struct ring *ring, bool producer)

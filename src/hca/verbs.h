@@ -222,6 +222,8 @@ int ring_share(struct ring *ring);
 void ring_free(struct ring *ring);
 uint32_t ring_used(const struct ring *ring, bool producer);	/* slots filled, by the other side's index */
 void *ring_slot(const struct ring *ring, uint32_t index);
+/* A slot's bytes, size at most, read once: how many. To be looked at in the copy only. */
+size_t ring_copy(const struct ring *ring, uint32_t index, void *copy, size_t size);
 void ring_publish(struct ring *ring, bool producer);		/* our index, release */
 /*
  * Ours, in a word that rxe leaves unused (pad_1[0]): 1 when a producer has to
@@ -508,8 +510,12 @@ static inline struct swqe *sq_wqe(struct requester *req, uint32_t index)
 {
 	return &req->wqe[index & (req->size - 1)];
 }
-/* wq_ring.c: parse what the process produced, while the queue has room; how many. */
-unsigned int sq_fetch(struct ibfs_qp *qp);
+/*
+ * wq_ring.c: parse what the process produced, while the queue has room, max at most;
+ * how many. It may go on producing: who wants an end counts what waits beforehand.
+ */
+uint32_t sq_fetch(struct ibfs_qp *qp, uint32_t max);
+uint32_t sq_waiting(const struct requester *req);
 struct rxe_send_wqe;
 #define WQE_MAX_BYTES (sizeof(struct rxe_send_wqe) + VERBS_MAX_SGE * sizeof(struct rxe_sge))
 /*

@@ -76,25 +76,28 @@ bool wqe_can(unsigned int opcode)
 	       opcode != IBFS_WR_MASKED_ATOMIC_FETCH_AND_ADD;
 }
 
-unsigned int sq_fetch(struct ibfs_qp *qp)
+uint32_t sq_waiting(const struct requester *req)
+{
+	const struct ring *ring = &req->ring;
+
+	if (!ring->buf || req->ring_fetched == ring->mask)
+		return 0;
+	return (ring_used(ring, false) - req->ring_fetched) & ring->mask;
+}
+
+uint32_t sq_fetch(struct ibfs_qp *qp, uint32_t max)
 {
 	struct requester *req = &qp->req;
 	struct ring *ring = &req->ring;
-	unsigned int n = 0;
+	uint32_t n = 0;
 	_Alignas(8) uint8_t copy[WQE_MAX_BYTES];
-	size_t bytes = ring->elem_size < sizeof(copy) ? ring->elem_size : sizeof(copy);
 
-	if (!ring->buf)
-		return 0;
-	while (req->tail - req->head < req->size) {
-		uint32_t waiting = (ring_used(ring, false) - req->ring_fetched) & ring->mask;
-		struct ibfs_wr wr;
+	while (n < max && req->tail - req->head < req->size && sq_waiting(req)) {
+		size_t bytes = ring_copy(ring, ring->index + req->ring_fetched, copy, sizeof(copy));
 		const struct rxe_send_wqe *raw = (const struct rxe_send_wqe *)copy;
+		struct ibfs_wr wr;
 		int err;
 
-		if (!waiting || req->ring_fetched == ring->mask)
-			break;
-		memcpy(copy, ring_slot(ring, ring->index + req->ring_fetched), bytes);
 		err = wr_from_wqe(&wr, raw, bytes - sizeof(*raw), req->avs);
 		if (req->avs)
 			wr.ud.ah = table_get(&qp->verbs->ahs, raw->wr.wr.ud.ah_num);
@@ -150,12 +153,11 @@ static int rq_take_ring(struct rq *rq, struct rwqe *wqe)
 {
 	_Alignas(8) uint8_t copy[RWQE_BYTES];
 	const struct rxe_recv_wqe *raw = (const struct rxe_recv_wqe *)copy;
-	size_t bytes = rq->ring.elem_size < sizeof(copy) ? rq->ring.elem_size : sizeof(copy);
 	uint64_t sum = 0;
 
 	if (!ring_used(&rq->ring, false))
 		return -ENOENT;
-	memcpy(copy, ring_slot(&rq->ring, rq->ring.index), bytes);
+	ring_copy(&rq->ring, rq->ring.index, copy, sizeof(copy));
 	rq->ring.index++;
 	ring_publish(&rq->ring, false);
 	wqe->wr_id = raw->wr_id;

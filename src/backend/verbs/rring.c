@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <rdma/rdma_user_rxe.h>
-#include <string.h>
 #include <utlist.h>
 
 #include "backend/verbs/rverbs.h"
@@ -126,12 +125,11 @@ static int post_one(struct rqp *qp)
 {
 	_Alignas(8) uint8_t copy[WQE_MAX_BYTES];
 	const struct rxe_send_wqe *raw = (const struct rxe_send_wqe *)copy;
-	size_t bytes = qp->sq.elem_size < sizeof(copy) ? qp->sq.elem_size : sizeof(copy);
+	size_t bytes = ring_copy(&qp->sq, qp->sq.index, copy, sizeof(copy));
 	bool ud = qp->init.type == IBV_QPT_UD;
 	struct ibfs_wr wr;
 	int err;
 
-	memcpy(copy, ring_slot(&qp->sq, qp->sq.index), bytes);
 	err = wr_from_wqe(&wr, raw, bytes - sizeof(*raw), ud);
 	if (ud)
 		wr.ud.ah = rah_by_num(qp->obj.rdev, raw->wr.wr.ud.ah_num);
