@@ -8,13 +8,22 @@ setup_file()
 	[ "$(id -u)" = 0 ] || { skip_file "needs root"; return 0; }
 	have_tools setpriv prlimit || return 0
 	echo 'limits = { user_files = 500; };' >"$BATS_FILE_TMPDIR/conf"
+	SOCKS=$(mktemp -d "${TMPDIR:-/tmp}/ibfs-9p.XXXXXX")
+	TCP=127.0.0.1:$(free_port)
+	export SOCKS TCP
+	chmod 755 "$SOCKS"
 	# Of descriptors users have 9 tenths, but for the daemon's own: 1293, and each 323.
 	IBFS_BY=(prlimit --nofile=1500)
-	start_ibfs "$BATS_FILE_TMPDIR/conf"
+	start_ibfs "$BATS_FILE_TMPDIR/conf" --9p "unix:$SOCKS/9p" --9p "tcp:$TCP"
 	chmod 755 "$IBFS_DIR"
-	install -m 755 "$BUILD/tests/eat" "$IBFS_DIR/eat"
+	install -m 755 "$BUILD"/tests/{eat,eat_9p,p9} "$IBFS_DIR"
 }
-teardown_file() { stop_ibfs; }
+teardown_file()
+{
+	stop_ibfs
+	[ -z "${SOCKS:-}" ] || rmdir "$SOCKS"
+}
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 setup()
 {
 	[ -z "${IBFS_SKIP:-}" ] || skip "$IBFS_SKIP"
@@ -32,17 +41,18 @@ EVE=65534
 BOB=4242
 
 as() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
-# eat UID RESOURCE [COUNT]: $ate and $refusal are what it says; it holds all until
-# `let_go`.
-eat()
+# eat UID RESOURCE [COUNT], or eat_9p ADDRESS UID RESOURCE [COUNT]: $ate and $refusal
+# are what it says; it holds all until `let_go`.
+eat() { eat_by "$1" "$IBFS_DIR/eat" "$MNT" "${@:2}"; }
+eat_9p() { eat_by "$2" "$IBFS_DIR/eat_9p" "$1" "${@:3}"; }
+eat_by()
 {
-	local fd name="eat$1$2${#EATERS[@]}"
+	local fd name="$1-$4-${#EATERS[@]}"
 	mkfifo "$BATS_TEST_TMPDIR/$name"
-	as "$1" "$IBFS_DIR/eat" "${EAT_AT:-$MNT}" "${@:2}" <"$BATS_TEST_TMPDIR/$name" \
-		>"$BATS_TEST_TMPDIR/$name.out" 2>&1 3>&- &
+	as "$1" "${@:2}" <"$BATS_TEST_TMPDIR/$name" >"$BATS_TEST_TMPDIR/$name.out" 2>&1 3>&- &
 	exec {fd}>"$BATS_TEST_TMPDIR/$name"
 	EATERS+=("$fd")
-	wait_for -t 60 file_has "$BATS_TEST_TMPDIR/$name.out" " $2 "
+	wait_for -t 60 file_has "$BATS_TEST_TMPDIR/$name.out" " $4 "
 	read -r ate _ refusal <"$BATS_TEST_TMPDIR/$name.out"
 }
 let_go()
@@ -160,6 +170,65 @@ others_go_on()
 	eat $EVE contexts 10
 	[ "$(item $EVE mappings)" = 10 ]
 	[ "$(limit $EVE mappings)" = $((users / 4)) ]
+	let_go
+	wait_for is_empty $EVE
+}
+
+# Another user, and root, over 9P.
+others_go_on_9p()
+{
+	local uid
+	for uid in $BOB 0; do
+		[ "$(as "$uid" timeout 20 "$IBFS_DIR/p9" -s "$SOCKS/9p" cat rxe0/1/state)" = '4: ACTIVE' ] ||
+			fail "user $uid can't go on"
+	done
+}
+
+@test "connections of 9P: a quarter of what users have" {
+	local what users
+	users=$(users_limit connections)
+	[ "$users" = 922 ]
+	# 16 times as many as it gets, and none of them says a word.
+	eat_9p "$SOCKS/9p" $EVE silent 900
+	wait_for file_has "$MNT/accounts" "^uid=$EVE .* connections=230/230 "
+	wait_for file_has "$MNT/errors" "^EDQUOT: connections: user $EVE has 230 of them, as many as limits.user_connections"
+	others_go_on_9p
+	# TCP clients are the same user, and have an account for their address.
+	eat_9p "$TCP" $BOB connections
+	[ "$ate" = 230 ] || fail "$ate"
+	[ "$(account "uid=$EVE peer=127.0.0.1" connections 2)" = 230 ]
+	grep -q "^ibfs_account_used{uid=\"$EVE\",peer=\"127.0.0.1\",item=\"connections\"} 230" "$MNT/metrics"
+	others_go_on_9p
+	# With more users all have 922, and root has the rest.
+	for uid in 1001 1002 1003; do eat_9p "$SOCKS/9p" "$uid" connections; done
+	[ "$(account users connections 2)" = 922 ]
+	[ "$(timeout 20 "$IBFS_DIR/p9" -s "$SOCKS/9p" cat rxe0/1/state)" = '4: ACTIVE' ]
+	eat_9p "$SOCKS/9p" 0 connections 80
+	[ "$ate" = 80 ]
+	let_go
+	wait_for is_empty $EVE
+	wait_for is_empty "$EVE peer"
+	wait_for file_has "$MNT/accounts" "^users .* connections=0/922 "
+}
+
+@test "fids and waiting requests of 9P" {
+	eat_9p "$SOCKS/9p" $EVE fids
+	[ "$ate $refusal" = "499 EDQUOT" ] || fail "$ate $refusal"
+	[ "$(item $EVE fids)" = 500 ]
+	[ "$(item $EVE memory)" -gt $((500 * 200)) ]
+	others_go_on_9p
+	let_go
+	wait_for is_empty $EVE
+	eat_9p "$SOCKS/9p" $EVE waits
+	[ "$ate $refusal" = "1024 EAGAIN" ] || fail "$ate $refusal"
+	[ "$(item $EVE memory)" -gt $((1024 * 200)) ]
+	let_go
+	wait_for is_empty $EVE
+}
+
+@test "a user for whom root attached has a share of root's connection" {
+	eat_9p "$SOCKS/9p" 0 shared_waits
+	[ "$ate $refusal" = "256 EAGAIN" ] || fail "$ate $refusal"
 	let_go
 	wait_for is_empty $EVE
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Takes of one resource as much as it gets, or as is asked for, says how much that
- * was and what refused the next one, and holds it until its standard input ends.
- *
- * usage: eat TREE RESOURCE [COUNT]		prints: COUNT RESOURCE ERROR
- */
-#include <stdbool.h>
-#include <sys/resource.h>
+/* eat.h on a tree that is mounted. usage: eat TREE RESOURCE [COUNT] */
 #include <sys/stat.h>
 
+#include "eat.h"
 #include "uverbs_raw.h"
 
 static int open_in(const char *path, int flags)
@@ -121,10 +115,7 @@ static bool eat_uverbs_cqs(unsigned int n)
 	return !err;
 }
 
-static const struct resource {
-	const char *name;
-	bool (*eat)(unsigned int n);	/* one more; false and errno: there is no more */
-} resources[] = {
+static const struct resource resources[] = {
 	{ "files", eat_files },
 	{ "large_rings", eat_large_rings },
 	{ "small_rings", eat_small_rings },
@@ -132,44 +123,11 @@ static const struct resource {
 	{ "qps", eat_qps },
 	{ "contexts", eat_contexts },
 	{ "uverbs_cqs", eat_uverbs_cqs },
+	{ NULL, NULL }
 };
-
-static const struct resource *find(const char *name)
-{
-	for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++)
-		if (!strcmp(resources[i].name, name))
-			return &resources[i];
-	return NULL;
-}
-
-/* It must not be this process's own limit that ends it. */
-static void raise_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 int main(int argc, char **argv)
 {
-	const struct resource *what = argc >= 3 ? find(argv[2]) : NULL;
-	unsigned long most = argc >= 4 ? strtoul(argv[3], NULL, 0) : 1000000, n = 0;
-
-	if (!what) {
-		fprintf(stderr, "usage: eat TREE RESOURCE [COUNT]\n");
-		return 2;
-	}
-	mnt = argv[1];
-	raise_limit();
-	errno = 0;
-	while (n < most && what->eat(n))
-		n++;
-	printf("%lu %s %s\n", n, what->name, n < most ? strerrorname_np(errno) : "enough");
-	fflush(stdout);
-	while (read(STDIN_FILENO, &(char){ 0 }, 1) > 0)
-		;
-	return 0;
+	mnt = argc > 1 ? argv[1] : "";
+	return eat(argc, argv, resources);
 }

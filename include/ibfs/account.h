@@ -53,7 +53,8 @@ void accounts_free(struct accounts *accounts, bool stuck);
  * reference; NULL: no memory.
  */
 struct account *account_of_peer(struct accounts *accounts, uid_t uid, const struct sockaddr *addr);
-void account_put(struct account *account);	/* NULL is allowed */
+struct account *account_hold(struct account *account);	/* one more reference; also of NULL */
+void account_put(struct account *account);		/* likewise */
 
 /* What something has. All zero: nothing. */
 struct charge {

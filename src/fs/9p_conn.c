@@ -13,6 +13,7 @@
 #include <utlist.h>
 
 #include "fs/9p_server.h"
+#include "fs/tree.h"
 
 enum {
 	BUDGET = 64,			/* messages in one turn of the event loop */
@@ -23,14 +24,15 @@ enum {
 	MAX_BACKLOG = 16 << 20,
 };
 
-void p9_buf_free(struct p9_buf *buf, size_t pad)
+static void buf_free(struct p9_conn *conn, struct p9_buf *buf, size_t pad)
 {
 	if (buf->data)
 		free(buf->data - pad);
+	charge_give(&conn->charge, ACCOUNT_MEMORY, buf->size);
 	*buf = (struct p9_buf){ .data = NULL };
 }
 
-bool p9_buf_room(struct p9_buf *buf, size_t len, size_t pad)
+static bool buf_room(struct p9_conn *conn, struct p9_buf *buf, size_t len, size_t pad)
 {
 	size_t size = buf->size ? buf->size : READ_AHEAD;
 	uint8_t *data;
@@ -39,20 +41,24 @@ bool p9_buf_room(struct p9_buf *buf, size_t len, size_t pad)
 		return true;
 	while (size - buf->len < len)
 		size *= 2;
-	data = realloc(buf->data ? buf->data - pad : NULL, size + pad);
-	if (!data)
+	if (charge_take(&conn->charge, ACCOUNT_MEMORY, size - buf->size))
 		return false;
+	data = realloc(buf->data ? buf->data - pad : NULL, size + pad);
+	if (!data) {
+		charge_give(&conn->charge, ACCOUNT_MEMORY, size - buf->size);
+		return false;
+	}
 	buf->data = data + pad;
 	buf->size = size;
 	return true;
 }
 
 /* All was used: the next byte comes at the start. */
-static void buf_empty(struct p9_buf *buf, size_t pad)
+static void buf_empty(struct p9_conn *conn, struct p9_buf *buf, size_t pad)
 {
 	buf->pos = buf->len = 0;
 	if (buf->size > KEEP)
-		p9_buf_free(buf, pad);
+		buf_free(conn, buf, pad);
 }
 
 static size_t backlog(const struct p9_conn *conn)
@@ -114,7 +120,7 @@ static void flush_out(struct p9_conn *conn)
 			return;
 		}
 	}
-	buf_empty(out, P9_PAD_OUT);
+	buf_empty(conn, out, P9_PAD_OUT);
 }
 
 uint8_t *p9_conn_room(struct p9_conn *conn, size_t len)
@@ -128,7 +134,7 @@ uint8_t *p9_conn_room(struct p9_conn *conn, size_t len)
 		out->len -= out->pos;
 		out->pos = 0;
 	}
-	if (backlog(conn) + len > MAX_BACKLOG || !p9_buf_room(out, len, P9_PAD_OUT)) {
+	if (backlog(conn) + len > MAX_BACKLOG || !buf_room(conn, out, len, P9_PAD_OUT)) {
 		ibfs_log(conn->server->ibfs, "9p: hung up on a client of uid %u: no room for its answers",
 			 conn->peer->cred.uid);
 		p9_conn_close(conn);
@@ -168,7 +174,7 @@ void p9_conn_give_out(struct p9_conn *conn, struct p9_buf out)
 		memcpy(at, other.data + other.pos, len);
 		conn->out.len += len;
 	}
-	p9_buf_free(&other, P9_PAD_OUT);
+	buf_free(conn, &other, P9_PAD_OUT);
 }
 
 /* As many messages as there are and as this turn allows. */
@@ -191,7 +197,7 @@ static void run_messages(struct p9_conn *conn)
 	flush_out(conn);
 	conn->in_turn = false;
 	if (in->pos == in->len) {
-		buf_empty(in, P9_PAD_IN);
+		buf_empty(conn, in, P9_PAD_IN);
 	} else if (in->pos) {
 		memmove(in->data, in->data + in->pos, in->len - in->pos);
 		in->len -= in->pos;
@@ -208,7 +214,7 @@ static void read_in(struct p9_conn *conn)
 	struct p9_buf *in = &conn->in;
 	ssize_t n;
 
-	if (!p9_buf_room(in, in->size ? 1 : READ_AHEAD, P9_PAD_IN)) {
+	if (!buf_room(conn, in, in->size ? 1 : READ_AHEAD, P9_PAD_IN)) {
 		p9_conn_close(conn);
 		return;
 	}
@@ -249,23 +255,38 @@ static void conn_task(struct task *task)
 		p9_conn_free(conn);
 }
 
+/* With as many requests as may wait before each of them is counted: p9_may_wait(). */
+static int charge_conn(struct p9_conn *conn, const struct p9_user *peer)
+{
+	struct accounts *accounts = conn->server->ibfs->fs->accounts;
+	int err = charge_begin(&conn->charge, accounts, &peer->cred, ACCOUNT_CONNECTIONS);
+
+	if (!err)
+		err = charge_take_all(&conn->charge, sizeof(*conn) + fs_groups_size(peer->cred.groups) +
+				      P9_WAITS_FREE * sizeof(struct p9_req), 1, 0);
+	if (err)
+		charge_end(&conn->charge);
+	return err;
+}
+
 struct p9_conn *p9_conn_new(struct p9_server *server, int fd, struct p9_user *peer, bool mapped)
 {
 	struct p9_conn *conn = calloc(1, sizeof(*conn));
 
-	if (!conn) {
+	if (conn)
+		conn->server = server;
+	if (!conn || charge_conn(conn, peer)) {
+		free(conn);
 		close(fd);
 		p9_user_put(peer);
 		return NULL;
 	}
-	conn->server = server;
 	conn->fd = fd;
 	conn->peer = peer;
 	conn->mapped = mapped;
 	conn->msize = server->conf->msize;
 	conn->task.fn = conn_task;
 	DL_APPEND(server->conns, conn);
-	server->num_conns++;
 	ev_io_init(&conn->io, conn_io, fd, EV_READ);
 	conn->io.data = conn;
 	ev_io_start(server->ibfs->loop, &conn->io);
@@ -295,10 +316,10 @@ void p9_conn_free(struct p9_conn *conn)
 	struct p9_server *server = conn->server;
 
 	task_cancel(server->ibfs->tasks, &conn->task);
-	p9_buf_free(&conn->in, P9_PAD_IN);
-	p9_buf_free(&conn->out, P9_PAD_OUT);
+	buf_free(conn, &conn->in, P9_PAD_IN);
+	buf_free(conn, &conn->out, P9_PAD_OUT);
 	p9_user_put(conn->peer);
 	DL_DELETE(server->conns, conn);
-	server->num_conns--;
+	charge_end(&conn->charge);
 	free(conn);
 }

@@ -23,17 +23,43 @@ struct p9_fid *p9_fid_get(const struct p9_conn *conn, uint32_t num)
 	return fid;
 }
 
-struct p9_fid *p9_fid_new(struct p9_conn *conn, uint32_t num, struct p9_user *user)
-{
-	struct p9_fid *fid = calloc(1, sizeof(*fid));
+/* What a fid takes besides its name, with its user, about. */
+enum { FID_MEMORY = sizeof(struct p9_fid) + sizeof(struct p9_user) };
 
-	if (!fid)
-		return NULL;
+static int charge_fid(struct charge *charge, const struct p9_conn *conn,
+		      const struct p9_user *user, const char *name)
+{
+	struct accounts *accounts = conn->server->ibfs->fs->accounts;
+	int err = charge_begin(charge, accounts, &user->cred, ACCOUNT_FIDS);
+
+	if (!err)
+		err = charge_take(charge, ACCOUNT_MEMORY, FID_MEMORY + strlen(name));
+	if (err)
+		charge_end(charge);
+	return err;
+}
+
+int p9_fid_new(struct p9_conn *conn, uint32_t num, struct p9_user *user, struct path path,
+	       char *name)
+{
+	struct charge charge;
+	struct p9_fid *fid;
+	int err = charge_fid(&charge, conn, user, name);
+
+	fid = err ? NULL : calloc(1, sizeof(*fid));
+	if (!fid) {
+		charge_end(&charge);
+		free(name);
+		return err ? err : -ENOMEM;
+	}
 	fid->num = num;
 	fid->refs = 1;
 	fid->user = p9_user_get(user);
+	fid->charge = charge;
+	fid->path = path;
+	fid->name = name;
 	HASH_ADD(hh, conn->fids, num, sizeof(fid->num), fid);
-	return fid;
+	return 0;
 }
 
 void p9_fid_put(struct p9_fid *fid)
@@ -43,6 +69,7 @@ void p9_fid_put(struct p9_fid *fid)
 	if (fid->file)
 		fs_release(fid->file);
 	p9_user_put(fid->user);
+	charge_end(&fid->charge);
 	free(fid->name);
 	free(fid);
 }
@@ -194,8 +221,17 @@ static int walk_aname(struct p9_req *req, struct p9_user *user, struct p9_str an
 	return ret;
 }
 
+/* Where root acts for others, as a mount does, they leave it some. */
+static unsigned int max_fids(const struct p9_conn *conn, const struct p9_user *user)
+{
+	unsigned int fids = conn->server->conf->fids;
+
+	return fs_privileged(&conn->peer->cred) && !fs_privileged(&user->cred) ?
+	       fids - fids / 100 * conn->server->ibfs->conf->reserve : fids;
+}
+
 /* May there be one more, of this number? */
-static int check_new(const struct p9_req *req, uint32_t num)
+static int check_new(const struct p9_req *req, const struct p9_user *user, uint32_t num)
 {
 	const struct p9_conn *conn = req->conn;
 
@@ -203,39 +239,34 @@ static int check_new(const struct p9_req *req, uint32_t num)
 		return -EINVAL;
 	if (p9_fid_get(conn, num))
 		return ibfs_fail(req->req.ibfs, EINVAL, "9p: fid %u is in use", num);
-	if (HASH_COUNT(conn->fids) >= conn->server->conf->fids)
+	if (HASH_COUNT(conn->fids) >= max_fids(conn, user))
 		return ibfs_fail(req->req.ibfs, EMFILE, "9p: more than %u fids",
-				 conn->server->conf->fids);
+				 max_fids(conn, user));
 	return 0;
 }
 
 ssize_t p9_attach(struct p9_req *req, const struct p9_msg *in, struct p9_msg *out)
 {
 	struct p9_user *user = NULL;
-	struct p9_fid *fid;
 	char *name = NULL;
 	int ret;
 
 	if (in->afid != P9_NOFID)
 		return ibfs_fail(req->req.ibfs, EINVAL, "9p: authentication is not required");
-	ret = check_new(req, in->fid);
-	if (!ret)
-		ret = p9_user_attach(req->conn, in, &user);
+	ret = p9_user_attach(req->conn, in, &user);
 	if (ret)
 		return ret;
+	ret = check_new(req, user, in->fid);
+	if (ret)
+		goto out;
 	name = strdup("");
 	ret = name ? walk_aname(req, user, in->aname, &name) : -ENOMEM;
 	if (ret)
 		goto out;
-	fid = p9_fid_new(req->conn, in->fid, user);
-	if (!fid) {
-		ret = -ENOMEM;
-		goto out;
-	}
-	fid->path = user->root;
-	fid->name = name;
+	ret = p9_fid_new(req->conn, in->fid, user, user->root, name);
 	name = NULL;
-	out->qid = p9_qid(fid->path);
+	if (!ret)
+		out->qid = p9_qid(user->root);
 out:
 	free(name);
 	p9_user_put(user);
@@ -246,13 +277,16 @@ out:
 static int walk_end(struct p9_req *req, struct p9_fid *fid, uint32_t newfid, struct path path,
 		    char *name)
 {
-	if (newfid != fid->num) {
-		fid = p9_fid_new(req->conn, newfid, fid->user);
-		if (!fid) {
-			free(name);
-			return -ENOMEM;
-		}
+	int err;
+
+	if (newfid != fid->num)
+		return p9_fid_new(req->conn, newfid, fid->user, path, name);
+	err = charge_take(&fid->charge, ACCOUNT_MEMORY, strlen(name));
+	if (err) {
+		free(name);
+		return err;
 	}
+	charge_give(&fid->charge, ACCOUNT_MEMORY, strlen(fid->name));
 	free(fid->name);
 	fid->name = name;
 	fid->path = path;
@@ -273,7 +307,7 @@ ssize_t p9_walk(struct p9_req *req, const struct p9_msg *in, struct p9_msg *out)
 	if (!fid)
 		return -EBADF;
 	if (in->newfid != in->fid)
-		ret = check_new(req, in->newfid);
+		ret = check_new(req, fid->user, in->newfid);
 	else if (fid->open || fid->refs > 1)
 		ret = ibfs_fail(req->req.ibfs, EBUSY, "9p: fid %u is open", in->fid);
 	if (ret)

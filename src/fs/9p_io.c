@@ -86,7 +86,7 @@ static ssize_t open_fid(struct p9_req *req, struct p9_fid *fid, int flags, struc
 		return ibfs_fail(req->req.ibfs, EBUSY, "9p: fid %u is open", fid->num);
 	ret = check_open(req, fid, flags);
 	if (!ret)
-		ret = p9_may_wait(req);
+		ret = p9_may_wait(req, fid->user);
 	if (ret)
 		return ret;
 	fid->access = flags & O_ACCMODE;
@@ -309,7 +309,7 @@ static ssize_t read_open(struct p9_req *req, const struct p9_msg *in, uint32_t c
 		}
 		remember_read(fid, in->offset, count);
 	}
-	ret = p9_may_wait(req);
+	ret = p9_may_wait(req, fid->user);
 	if (ret)
 		return ret;
 	if (!p9_conn_room(req->conn, P9_DATA_HEADER + count))
@@ -361,7 +361,7 @@ ssize_t p9_write(struct p9_req *req, const struct p9_msg *in, struct p9_msg *out
 		return -EBADF;
 	if (in->offset > INT64_MAX)
 		return -EINVAL;
-	ret = p9_may_wait(req);
+	ret = p9_may_wait(req, fid->user);
 	if (ret)
 		return ret;
 	/* Its first message is aligned, 9p_server.h; what comes behind may not be. */

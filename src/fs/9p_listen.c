@@ -19,6 +19,7 @@
 #include <utlist.h>
 
 #include "fs/9p_server.h"
+#include "fs/tree.h"
 
 enum {
 	KEEPALIVE_IDLE = 30, KEEPALIVE_INTERVAL = 10, KEEPALIVE_COUNT = 3,	/* seconds */
@@ -91,21 +92,29 @@ static void setup_tcp(int fd)
 		setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
 }
 
-static void take_connection(struct p9_listener *listener, int fd)
+/* All TCP clients are one user, but each address has an account. */
+static struct p9_user *tcp_user(const struct p9_server *server, const struct sockaddr *addr)
+{
+	const struct conf_p9 *conf = server->conf;
+	struct p9_user *user = p9_user_new(conf->tcp_uid, conf->tcp_gid, fs_groups_new(0));
+
+	if (!user)
+		return NULL;
+	user->cred.account = account_of_peer(server->ibfs->fs->accounts, conf->tcp_uid, addr);
+	if (user->cred.account)
+		return user;
+	p9_user_put(user);
+	return NULL;
+}
+
+static void take_connection(struct p9_listener *listener, int fd, const struct sockaddr *addr)
 {
 	struct p9_server *server = listener->server;
-	const struct conf_p9 *conf = server->conf;
 	struct p9_user *peer;
 
-	if (server->num_conns >= conf->connections) {
-		ibfs_fail(server->ibfs, EAGAIN, "9p: more than %u connections", conf->connections);
-		close(fd);
-		return;
-	}
 	if (!listener->path)
 		setup_tcp(fd);
-	peer = listener->path ? p9_user_peer(fd) :
-	       p9_user_new(conf->tcp_uid, conf->tcp_gid, fs_groups_new(0));
+	peer = listener->path ? p9_user_peer(fd) : tcp_user(server, addr);
 	if (peer)
 		p9_conn_new(server, fd, peer, !listener->path);
 	else
@@ -115,11 +124,14 @@ static void take_connection(struct p9_listener *listener, int fd)
 static void listener_io(struct ev_loop *loop, struct ev_io *w, int revents)
 {
 	struct p9_listener *listener = w->data;
-	int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct sockaddr_storage addr = { 0 };
+	struct sockaddr *peer = (struct sockaddr *)&addr;
+	socklen_t len = sizeof(addr);
+	int fd = accept4(listener->fd, peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	(void)revents;
 	if (fd >= 0) {
-		take_connection(listener, fd);
+		take_connection(listener, fd, peer);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 		ev_io_stop(loop, w);
 		ev_timer_set(&listener->rest, REST, 0);

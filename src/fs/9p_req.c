@@ -15,6 +15,11 @@
 
 #include "fs/9p_server.h"
 
+enum {
+	SPARE = 256,			/* requests that are kept for the next */
+	USERS_SHARE = 4,		/* a quarter of what may wait */
+};
+
 /* What a message asks for: a function, or why it is always refused. */
 static const struct {
 	p9_op *run;
@@ -63,10 +68,12 @@ static struct p9_req *req_get(struct p9_conn *conn, uint8_t type, uint16_t tag)
 	struct p9_server *server = conn->server;
 	struct p9_req *req = server->spare;
 
-	if (req)
+	if (req) {
 		LL_DELETE(server->spare, req);
-	else
+		server->num_spare--;
+	} else {
 		req = malloc(sizeof(*req));
+	}
 	if (req)
 		*req = (struct p9_req){ .conn = conn, .type = type, .tag = tag,
 					.req.ibfs = server->ibfs };
@@ -75,9 +82,17 @@ static struct p9_req *req_get(struct p9_conn *conn, uint8_t type, uint16_t tag)
 
 static void req_put(struct p9_req *req)
 {
+	struct p9_server *server = req->conn->server;
+
+	charge_give(&req->conn->charge, ACCOUNT_MEMORY, req->paid);
 	free(req->again);
 	req->again = NULL;
-	LL_PREPEND(req->conn->server->spare, req);
+	if (server->num_spare >= SPARE) {
+		free(req);
+		return;
+	}
+	LL_PREPEND(server->spare, req);
+	server->num_spare++;
 }
 
 static void answer(struct p9_conn *conn, const struct p9_msg *out)
@@ -183,14 +198,43 @@ static void late_reply(struct fs_req *fs_req, ssize_t result, const void *data, 
 	req_end(req);
 }
 
-int p9_may_wait(const struct p9_req *req)
+/* Bytes that stay as long as the request does. */
+static int pay(struct p9_req *req, size_t bytes)
+{
+	int err = charge_take(&req->conn->charge, ACCOUNT_MEMORY, bytes);
+
+	if (!err)
+		req->paid += bytes;
+	return err;
+}
+
+static unsigned int waiting_of(const struct p9_conn *conn, uid_t uid)
+{
+	const struct p9_req *req;
+	unsigned int n = 0;
+
+	for (req = conn->waiting; req; req = req->hh.next)
+		n += req->req.cred.uid == uid;
+	return n;
+}
+
+/* Where root acts for others, as a mount does, one of them doesn't have it all. */
+static bool has_share(const struct p9_conn *conn, const struct fs_cred *cred)
+{
+	return !fs_privileged(&conn->peer->cred) || fs_privileged(cred) ||
+	       waiting_of(conn, cred->uid) < conn->server->conf->tags / USERS_SHARE;
+}
+
+int p9_may_wait(struct p9_req *req, const struct p9_user *user)
 {
 	const struct p9_conn *conn = req->conn;
+	unsigned int waiting = HASH_COUNT(conn->waiting);
 
-	if (HASH_COUNT(conn->waiting) < conn->server->conf->tags)
+	if (waiting < P9_WAITS_FREE && waiting < conn->server->conf->tags / USERS_SHARE)
 		return 0;
-	return ibfs_fail(req->req.ibfs, EAGAIN, "9p: %u requests wait already",
-			 conn->server->conf->tags);
+	if (waiting < conn->server->conf->tags && has_share(conn, &user->cred))
+		return req->paid ? 0 : pay(req, sizeof(*req));
+	return ibfs_fail(req->req.ibfs, EAGAIN, "9p: %u requests wait already", waiting);
 }
 
 static void wait_for_reply(struct p9_req *req)
@@ -237,7 +281,10 @@ static int keep_message(struct p9_req *req)
 	const struct p9_buf *buf = &req->conn->in;
 	const uint8_t *message = buf->data + buf->pos;
 	size_t len = p9_get_u32(message);
+	int err = pay(req, len);
 
+	if (err)
+		return err;
 	req->again = malloc(len);
 	if (!req->again)
 		return -ENOMEM;
@@ -257,7 +304,7 @@ ssize_t p9_ready(struct p9_req *req, const struct p9_user *user, struct path dir
 
 	if (!(fs_flags(dir) & FS_ASKS))
 		return 0;
-	ret = p9_may_wait(req);
+	ret = p9_may_wait(req, user);
 	if (!ret && !req->again)
 		ret = keep_message(req);
 	p9_act_as(req, user);

@@ -36,8 +36,8 @@ struct p9_server {
 	const struct conf_p9 *conf;
 	struct p9_listener *listeners;
 	struct p9_conn *conns;
-	unsigned int num_conns;
 	struct p9_req *spare;
+	unsigned int num_spare;
 	uint8_t *scratch;		/* conf->msize bytes, aligned, of the request that runs */
 };
 
@@ -52,6 +52,7 @@ struct p9_conn {
 	struct p9_conn *prev, *next;
 	struct p9_server *server;
 	int fd;
+	struct charge charge;		/* its peer's: itself, buffers, requests that wait */
 	struct ev_io io;
 	struct task task;		/* go on with what is in `in`; or free it */
 	struct p9_buf in, out;
@@ -72,6 +73,7 @@ struct p9_fid {
 	UT_hash_handle hh;
 	unsigned int refs;		/* of the table and of requests that wait */
 	struct p9_user *user;
+	struct charge charge;		/* the user's */
 	struct path path;
 	char *name;			/* all components from the tree's root; "" is that */
 	bool open;
@@ -97,6 +99,7 @@ struct p9_req {
 	bool asked;			/* by cancel_one() */
 	bool asks;			/* by p9_ready(): answered 0, it is run anew */
 	uint8_t *again;			/* from this copy of its message */
+	size_t paid;			/* bytes of the connection's charge */
 	struct p9_req *flushes;		/* Tflushes to answer after it */
 	struct p9_req *prev, *next;	/* of those, or of the spare ones */
 	UT_hash_handle hh;
@@ -111,7 +114,10 @@ enum { P9_ANSWERED = 1 };
  */
 typedef ssize_t p9_op(struct p9_req *req, const struct p9_msg *in, struct p9_msg *out);
 
-/* 9p_conn.c. fd and peer become its own, also when NULL is returned (no memory). */
+/*
+ * 9p_conn.c. fd and peer become its own, also when NULL is returned: no memory, or the
+ * peer may have no more, which is told.
+ */
 struct p9_conn *p9_conn_new(struct p9_server *server, int fd, struct p9_user *peer, bool mapped);
 /* Hang up: everything that it holds is released in the loop's next turn, and itself. */
 void p9_conn_close(struct p9_conn *conn);
@@ -127,12 +133,11 @@ void p9_conn_sent(struct p9_conn *conn, size_t len);	/* that much of it was fill
  */
 void p9_conn_take_out(struct p9_conn *conn);
 void p9_conn_give_out(struct p9_conn *conn, struct p9_buf out);
-bool p9_buf_room(struct p9_buf *buf, size_t len, size_t pad);
 /* data[i] is aligned to 8 bytes where i + pad is. */
 enum { P9_PAD_IN = 1, P9_PAD_OUT = 5 };
-void p9_buf_free(struct p9_buf *buf, size_t pad);
 
 /* 9p_req.c */
+enum { P9_WAITS_FREE = 16 };		/* requests that may wait, of what a connection has */
 void p9_message(struct p9_conn *conn, const uint8_t *buf, size_t len);
 void p9_cancel_all(struct p9_conn *conn);	/* the session is over */
 /* Requests that use the fid are cancelled: it is clunked. */
@@ -143,12 +148,14 @@ void p9_answer_data(struct p9_conn *conn, uint8_t type, uint16_t tag, const void
 ssize_t p9_ready(struct p9_req *req, const struct p9_user *user, struct path dir);
 /* The request is this user's. */
 void p9_act_as(struct p9_req *req, const struct p9_user *user);
-/* This request would wait: are there too many already? 0 or -EAGAIN. */
-int p9_may_wait(const struct p9_req *req);
+/* This request would wait: are there too many already? 0, -EAGAIN or -EDQUOT. */
+int p9_may_wait(struct p9_req *req, const struct p9_user *user);
 
 /* 9p_fid.c */
 struct p9_fid *p9_fid_get(const struct p9_conn *conn, uint32_t num);
-struct p9_fid *p9_fid_new(struct p9_conn *conn, uint32_t num, struct p9_user *user);
+/* At a place whose name becomes its own, also when it fails: -EDQUOT, -ENOMEM. */
+int p9_fid_new(struct p9_conn *conn, uint32_t num, struct p9_user *user, struct path path,
+	       char *name);
 void p9_fid_put(struct p9_fid *fid);
 void p9_fid_clunk(struct p9_conn *conn, struct p9_fid *fid);
 void p9_fids_clunk(struct p9_conn *conn);

@@ -46,6 +46,7 @@ void p9_user_put(struct p9_user *user)
 	if (!user || --user->refs)
 		return;
 	fs_groups_put(user->cred.groups);
+	account_put(user->cred.account);
 	free(user);
 }
 
@@ -240,5 +241,8 @@ int p9_user_attach(struct p9_conn *conn, const struct p9_msg *in, struct p9_user
 		return *user ? 0 : -ENOMEM;
 	}
 	*user = p9_user_new(peer->uid, peer->gid, fs_groups_get(peer->groups));
-	return *user ? 0 : -ENOMEM;
+	if (!*user)
+		return -ENOMEM;
+	(*user)->cred.account = account_hold(peer->account);
+	return 0;
 }

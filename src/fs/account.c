@@ -87,6 +87,13 @@ static struct account *account_get(struct accounts *accounts, const struct accou
 	return account;
 }
 
+struct account *account_hold(struct account *account)
+{
+	if (account)
+		account->refs++;
+	return account;
+}
+
 void account_put(struct account *account)
 {
 	if (!account || --account->refs)
