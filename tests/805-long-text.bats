@@ -79,6 +79,43 @@ lists() { [ "$(names "$1" | wc -l)" = "$2" ] && [ "$(names "$1" | sort -u | wc -
 	cat "$(topology)" >/dev/null
 }
 
+@test "a read is answered before thousands of files of a program that ended are closed" {
+	need_root
+	# What is left open is told by the answer to a read that came after all RELEASEs.
+	run -0 python3 - "$MNT" "$IBFS_PID" <<-'END'
+	import os, re, resource, signal, sys, threading
+	tree, daemon = sys.argv[1], int(sys.argv[2])
+	def state(pid):
+	    return re.search(r"^State:\s+(\w)", open(f"/proc/{pid}/status").read(), re.M)[1]
+	resource.setrlimit(resource.RLIMIT_NOFILE, (3000, 3000))
+	accounts = os.open(tree + "/accounts", os.O_RDONLY)
+	ready, end = os.pipe(), os.pipe()
+	child = os.fork()
+	if not child:
+	    files = [os.open(tree + "/version", os.O_RDONLY) for _ in range(2500)]
+	    os.write(ready[1], b"x")
+	    os.read(end[0], 1)
+	    os._exit(0)
+	os.read(ready[0], 1)
+	os.kill(daemon, signal.SIGSTOP)
+	while state(daemon) != "T":
+	    pass
+	os.write(end[1], b"x")
+	os.waitpid(child, 0)
+	text = []
+	reader = threading.Thread(target=lambda: text.append(os.pread(accounts, 65536, 0)))
+	reader.start()
+	# Until it sleeps in its read: a system call whose first argument is the file.
+	call = f"/proc/self/task/{reader.native_id}/syscall"
+	while open(call).read().split()[1:2] != [hex(accounts)]:
+	    pass
+	os.kill(daemon, signal.SIGCONT)
+	reader.join()
+	print(re.search(r"^uid=0 .* files=(\d+)/", text[0].decode(), re.M)[1])
+	END
+	[ "$output" -gt 2300 ]
+}
+
 @test "files that are read in part keep a window of their text" {
 	[[ $BUILD != *-sanitize* ]] || skip "a sanitizer keeps freed memory"
 	run -0 python3 - "$(topology)" "$IBFS_PID" <<-'END'

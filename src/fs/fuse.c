@@ -65,9 +65,12 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
 	(void)userdata;
 	conn->want = conn->capable & (FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_PARALLEL_DIROPS);
-	/* A RELEASE is a background request and must not queue behind others. */
-	conn->max_background = 65535;
-	conn->congestion_threshold = 65535;
+	/*
+	 * RELEASEs are the only background requests. A program with thousands of open
+	 * files may end: no more of them than these are ahead of others' requests.
+	 */
+	conn->max_background = 32;
+	conn->congestion_threshold = 32;
 }
 
 static const struct fuse_lowlevel_ops front_ops = {
