@@ -366,6 +366,47 @@ static void test_mcast(void)
 	fabric_free(f);
 }
 
+/* Each end port is found by its GUID, by nothing else. */
+static void check_guids(struct fabric *f)
+{
+	unsigned int i, p;
+
+	for (i = 0; i < f->num_nodes; i++) {
+		const struct node *node = f->nodes[i];
+
+		for (p = !node || node->sw ? 0 : 1; node && p <= (node->sw ? 0 : node->num_ports); p++)
+			CHECK(fabric_find_port_guid(f, node->ports[p].guid) ==
+			      (node->ports[p].lid ? &node->ports[p] : NULL));
+	}
+	CHECK(!fabric_find_port_guid(f, 0) && !fabric_find_port_guid(f, UINT64_MAX));
+}
+
+static void test_guids(void)
+{
+	struct fabric *f = new_fabric();
+	struct node *sw = add(f, NODE_SWITCH, "s", 0, 4), *a = add(f, NODE_CA, "a", 0, 2);
+	struct node *b = add(f, NODE_CA, "b", 0, 1);
+	uint64_t gone = b->ports[1].guid;
+
+	plug(a, 1, sw, 1);
+	plug(a, 2, sw, 2);
+	plug(b, 1, sw, 3);
+	go_static(f);
+	check_guids(f);
+	/* Two have one GUID: the one with a LID is meant. */
+	a->ports[1].guid = gone;
+	a->ports[1].lid = 0;
+	f->by_port_guid.valid = false;
+	CHECK(fabric_find_port_guid(f, gone) == &b->ports[1]);
+	node_remove(b);
+	CHECK(!fabric_find_port_guid(f, gone));
+	b = add(f, NODE_CA, "c", 0, 1);
+	plug(b, 1, sw, 3);
+	static_subnet_refresh(f);
+	CHECK(fabric_find_port_guid(f, b->ports[1].guid) == &b->ports[1]);
+	fabric_free(f);
+}
+
 static uint64_t seed;
 
 static unsigned int random_below(unsigned int limit)
@@ -432,6 +473,7 @@ static void test_random(void)
 
 	go_static(f);
 	check_routes(f);
+	check_guids(f);
 	for (i = 0; i < 12; i++) {
 		unsigned int index = random_below(f->num_nodes);
 		struct node *node = f->nodes[index];
@@ -463,6 +505,7 @@ int main(int argc, char **argv)
 	test_refresh();
 	test_parts();
 	test_mcast();
+	test_guids();
 	for (i = 0; i < 20; i++)
 		test_random();
 	return failed;

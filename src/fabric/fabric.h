@@ -225,6 +225,11 @@ struct fabric {
 		struct node **nodes;
 		unsigned int count;
 	} types[NODE_ROUTER + 1];
+	struct port_list {		/* guid.c's: end ports in the order of their GUIDs */
+		struct port **ports;
+		unsigned int count;
+		bool valid;		/* until nodes come or go, or a GUID changes */
+	} by_port_guid;
 	unsigned int live_links;
 	uint64_t changes;		/* of nodes, links and their states, so far */
 	struct node *by_id, *by_guid;
@@ -253,6 +258,8 @@ struct node *fabric_find_guid(struct fabric *fabric, uint64_t guid);
 /* The first node of a type whose index is at least this; NULL: there is none. */
 struct node *fabric_node_from(const struct fabric *fabric, enum node_type type,
 			      unsigned int index);
+/* The end port with this GUID that has a LID, for the first time after a change in O(n log n). */
+struct port *fabric_find_port_guid(struct fabric *fabric, uint64_t guid);
 /* NULL when there is no such node, or no such port (0: a switch's). */
 struct port *fabric_find_port(struct fabric *fabric, const char *id, unsigned int num);
 /*

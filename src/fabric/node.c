@@ -42,6 +42,7 @@ void fabric_free(struct fabric *fabric)
 	for (unsigned int i = 0; i <= NODE_ROUTER; i++)
 		free(fabric->types[i].nodes);
 	free(fabric->nodes);
+	free(fabric->by_port_guid.ports);
 	free(fabric->links);
 	free(fabric);
 }
@@ -188,6 +189,7 @@ static bool add_node(struct fabric *fabric, struct node *node)
 	node->index = fabric->num_nodes;
 	fabric->nodes[fabric->num_nodes++] = node;
 	list->nodes[list->count++] = node;
+	fabric->by_port_guid.valid = false;
 	fabric->changes++;
 	HASH_ADD_KEYPTR(hh_id, fabric->by_id, node->id, strlen(node->id), node);
 	HASH_ADD(hh_guid, fabric->by_guid, guid, sizeof(node->guid), node);
@@ -274,6 +276,7 @@ void node_remove(struct node *node)
 	HASH_DELETE(hh_guid, fabric->by_guid, node);
 	list_remove(&fabric->types[node->type], node);
 	fabric->nodes[node->index] = NULL;
+	fabric->by_port_guid.valid = false;
 	fabric->changes++;
 	free_node(node);
 }

@@ -445,6 +445,7 @@ int topology_load_stream(struct fabric *fabric, FILE *in, const char *name, char
 	ret = read_stream(&topo, &file);
 	if (!ret)
 		ret = topo_finish(&topo, &file);
+	fabric->by_port_guid.valid = false;
 	topo_free(&topo);
 	return ret;
 }

@@ -128,7 +128,7 @@ static void on_static(struct task *task)
 	__be64 guid;
 
 	memcpy(&guid, id->path.dgid.raw + 8, sizeof(guid));
-	port = sa_static_port(id->dev->ibfs->fabric, be64toh(guid));
+	port = fabric_find_port_guid(id->dev->ibfs->fabric, be64toh(guid));
 	if (!port || id->dev->ops->query_port(id->dev, id->port, &attr)) {
 		done(id, -EHOSTUNREACH);
 		return;

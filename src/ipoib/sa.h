@@ -73,8 +73,4 @@ void sa_static_groups(struct ipoib *ip, struct sa_query *q);
 void sa_member_add(struct ibfs *ibfs, struct sa_member *member);
 uint8_t sa_member_del(struct ibfs *ibfs, struct sa_member *member);
 
-/* The end port of the fabric that has the GUID, host order. NULL: none has. */
-struct fabric;
-const struct port *sa_static_port(const struct fabric *fabric, uint64_t guid);
-
 #endif

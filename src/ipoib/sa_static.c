@@ -23,25 +23,13 @@ static void answer(struct ipoib *ip, struct sa_query *q)
 	task_queue(ip->ibfs->tasks, &ip->sa_task);
 }
 
-const struct port *sa_static_port(const struct fabric *fabric, uint64_t guid)
-{
-	for (unsigned int i = 0; i < fabric->num_nodes; i++) {
-		const struct node *node = fabric->nodes[i];
-
-		for (unsigned int p = 0; node && p <= node->num_ports; p++)
-			if (node->ports[p].guid == guid && node->ports[p].lid)
-				return &node->ports[p];
-	}
-	return NULL;
-}
-
 static int find_path(const struct ipoib *ip, struct path_rec *rec, const struct ipoib_peer *peer)
 {
 	const struct port *port;
 	__be64 guid;
 
 	memcpy(&guid, peer->key + 3 + 8, 8);
-	port = ip->ibfs->fabric ? sa_static_port(ip->ibfs->fabric, be64toh(guid)) : NULL;
+	port = ip->ibfs->fabric ? fabric_find_port_guid(ip->ibfs->fabric, be64toh(guid)) : NULL;
 	if (!port)
 		return NO_RECORDS;
 	rec->dlid = htons(port->lid);
