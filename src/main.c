@@ -140,6 +140,7 @@ static int start_services(struct ibfs *ibfs)
 	ibfs->bells = bells_new(ibfs);
 	if (!ibfs->tasks || !ibfs->errors || !ibfs->events || !ibfs->lock)
 		return -ENOMEM;
+	textring_wake_by(ibfs->events, ibfs->tasks);
 	ibfs->fabric = fabric_new(ibfs, &sim_node_ops);
 	if (!ibfs->fabric)
 		return -ENOMEM;

@@ -9,12 +9,57 @@
 
 #include <ibfs/ibfs.h>
 
+enum { WAKES = 16 };			/* readers that are woken at once */
+
 struct textring {
 	unsigned int size;
 	uint64_t next;			/* number of the next line to be written */
 	struct textring_reader *readers;
+	struct textring_reader *sleeper;	/* who is to be woken next, or NULL */
+	bool again;			/* a line came since the first was woken */
+	struct task task;		/* wakes the next */
+	struct taskq *tasks;		/* NULL: all are woken at once */
 	char *lines[];
 };
+
+static void wake_some(struct textring *ring)
+{
+	struct textring_reader *reader;
+
+	for (unsigned int i = 0; ring->sleeper && (i < WAKES || !ring->tasks); i++) {
+		reader = ring->sleeper;
+		ring->sleeper = reader->next;
+		reader->wake(reader);
+		if (ring->sleeper || !ring->again)
+			continue;
+		ring->sleeper = ring->readers;
+		ring->again = false;
+	}
+	if (ring->sleeper)
+		task_queue(ring->tasks, &ring->task);
+}
+
+static void wake_more(struct task *task)
+{
+	wake_some((struct textring *)((char *)task - offsetof(struct textring, task)));
+}
+
+/* Readers may come and go while they are woken, and lines may come. */
+static void wake(struct textring *ring)
+{
+	if (ring->sleeper) {
+		ring->again = true;
+		return;
+	}
+	ring->sleeper = ring->readers;
+	wake_some(ring);
+}
+
+void textring_wake_by(struct textring *ring, struct taskq *tasks)
+{
+	ring->tasks = tasks;
+	ring->task.fn = wake_more;
+}
 
 struct textring *textring_new(unsigned int lines)
 {
@@ -32,6 +77,8 @@ void textring_free(struct textring *ring)
 
 	if (!ring)
 		return;
+	if (ring->tasks)
+		task_cancel(ring->tasks, &ring->task);
 	for (i = 0; i < ring->size; i++)
 		free(ring->lines[i]);
 	free(ring);
@@ -47,7 +94,6 @@ static void one_line(char *text)
 
 void textring_vadd(struct textring *ring, const char *fmt, va_list ap)
 {
-	struct textring_reader *reader, *tmp;
 	char **slot = &ring->lines[ring->next % ring->size];
 	char *text;
 
@@ -57,8 +103,7 @@ void textring_vadd(struct textring *ring, const char *fmt, va_list ap)
 	free(*slot);
 	*slot = text;
 	ring->next++;
-	DL_FOREACH_SAFE(ring->readers, reader, tmp)
-		reader->wake(reader);
+	wake(ring);
 }
 
 void textring_add(struct textring *ring, const char *fmt, ...)
@@ -83,6 +128,8 @@ void textring_attach(struct textring *ring, struct textring_reader *reader, bool
 
 void textring_detach(struct textring *ring, struct textring_reader *reader)
 {
+	if (ring->sleeper == reader)
+		ring->sleeper = reader->next;
 	DL_DELETE(ring->readers, reader);
 }
 

@@ -404,12 +404,67 @@ static void test_gone(void)
 	close_it(&r);
 }
 
+static unsigned int waiting(const struct reader *readers, unsigned int count)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		n += readers[i].waits;
+	return n;
+}
+
+/* Each who waits for an event hears of it, some in a turn; who came first misses none. */
+static void test_events(void)
+{
+	enum { COUNT = 3000, AT_ONCE = 16, IN_A_TURN = 300 };
+	struct reader *r = calloc(COUNT, sizeof(*r));
+	unsigned int i, now, before;
+
+	for (i = 0; i < COUNT; i++) {
+		open_it(&r[i], (struct path){ .kind = KIND_EVENTS }, 1000 + i % 3);
+		ask(&r[i], CHUNK, 0);
+		CHECK(r[i].waits);
+	}
+	textring_add(ibfs.events, "one");
+	before = waiting(r, COUNT);
+	CHECK(before >= COUNT - AT_ONCE && before < COUNT);
+	ask(&r[0], CHUNK, 0);
+	CHECK(r[0].waits);
+	textring_add(ibfs.events, "two");
+	/* Some go while others are told. */
+	for (i = 100; i < COUNT; i += 7) {
+		fs_cancel(&r[i].req);
+		close_it(&r[i]);
+	}
+	before = waiting(r, COUNT);
+	for (i = 0; before && i < COUNT; i++) {
+		turn();
+		now = waiting(r, COUNT);
+		CHECK(before - now <= IN_A_TURN);
+		before = now;
+	}
+	CHECK(!before);
+	CHECK(!memcmp(r[0].buf, "two\n", 4) && !memcmp(r[1].buf, "one\n", 4));
+	for (i = 0; i < COUNT; i++) {
+		if (i >= 100 && (i - 100) % 7 == 0)
+			continue;
+		if (i) {
+			CHECK(!memcmp(r[i].buf, "one\n", 4));
+			ask(&r[i], CHUNK, 0);
+			CHECK(!r[i].waits && !memcmp(r[i].buf, "two\n", 4));
+		}
+		close_it(&r[i]);
+	}
+	free(r);
+}
+
 int main(void)
 {
 	ibfs.loop = ev_loop_new(0);
 	ibfs.tasks = taskq_new(ibfs.loop);
 	ibfs.errors = textring_new(16);
 	ibfs.events = textring_new(16);
+	textring_wake_by(ibfs.events, ibfs.tasks);
 	ibfs.fabric = fabric_new(&ibfs, &sim_node_ops);
 	CHECK(fs_init(&ibfs) == 0);
 	make_fabric();
@@ -422,6 +477,7 @@ int main(void)
 	test_cancel();
 	test_changes();
 	test_gone();
+	test_events();
 	CHECK(ibfs.fs->open_files == 0);
 	while (ibfs.devices)
 		ibfs.devices->ops->remove(ibfs.devices);

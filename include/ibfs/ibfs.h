@@ -99,6 +99,8 @@ struct textring_reader {
 };
 
 struct textring *textring_new(unsigned int lines);
+/* From here on many readers are woken by tasks, some at a time; else all at once. */
+void textring_wake_by(struct textring *ring, struct taskq *tasks);
 void textring_free(struct textring *ring);
 void textring_add(struct textring *ring, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
