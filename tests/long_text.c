@@ -404,6 +404,100 @@ static void test_gone(void)
 	close_it(&r);
 }
 
+static unsigned int lines_done(const char *name)
+{
+	const struct node *node = fabric_find(ibfs.fabric, name);
+
+	return node ? node->index : 0;
+}
+
+static void start_write(struct reader *r, const char *text, size_t len)
+{
+	ssize_t ret = fs_write(&r->req, r->file, text, len, 0);
+
+	r->waits = ret == FS_PENDING;
+	if (!r->waits)
+		r->result = ret;
+}
+
+/* "ca NAME-0 1\n" and so on */
+static struct textbuf ca_lines(const char *name, unsigned int count)
+{
+	struct textbuf text = { 0 };
+
+	for (unsigned int i = 0; i < count; i++)
+		text_printf(&text, "ca %s-%u 1\n", name, i);
+	return text;
+}
+
+/* A write of many lines: some in a turn, in their order; it ends at the first that fails. */
+static void test_lines(void)
+{
+	enum { COUNT = 1000, IN_A_TURN = 32 };
+	struct textbuf text = ca_lines("a", COUNT);
+	unsigned int first = ibfs.fabric->num_nodes, before = first, i;
+	struct reader r;
+	size_t len;
+
+	open_it(&r, (struct path){ .kind = KIND_FABRIC_CTL }, 0);
+	start_write(&r, text.data, text.len);
+	CHECK(r.waits);
+	for (i = 0; r.waits && i < COUNT; i++) {
+		CHECK(ibfs.fabric->num_nodes - before <= IN_A_TURN);
+		before = ibfs.fabric->num_nodes;
+		read_short_file();
+		turn();
+	}
+	CHECK(!r.waits && r.result == (ssize_t)text.len && i >= COUNT / IN_A_TURN - 1);
+	CHECK(ibfs.fabric->num_nodes == first + COUNT && lines_done("a-999") == first + 999);
+	text_free(&text);
+	/* A line that fails, in the first piece and in a later one; the last without a newline. */
+	text = ca_lines("b", 200);
+	len = text.len;
+	text_printf(&text, "no such thing\nca b-200 1\nca b-201 1");
+	start_write(&r, text.data, text.len);
+	wait_for(&r);
+	CHECK(r.result == (ssize_t)len && lines_done("b-199") && !lines_done("b-200"));
+	start_write(&r, text.data + len, text.len - len);
+	CHECK(!r.waits && r.result == -EINVAL);
+	len = strstr(text.data, "ca b-200") - text.data;
+	start_write(&r, text.data + len, text.len - len);
+	CHECK(!r.waits && r.result == (ssize_t)(text.len - len) && lines_done("b-201"));
+	text_free(&text);
+	/* Who gives up is told how far it came. */
+	text = ca_lines("c", COUNT);
+	start_write(&r, text.data, text.len);
+	turn();
+	turn();
+	CHECK(r.waits);
+	fs_cancel(&r.req);
+	CHECK(!r.waits && r.result > 0 && text.data[r.result - 1] == '\n');
+	CHECK(!strncmp(text.data + r.result, "ca c-", 5));
+	i = atoi(text.data + r.result + 5);
+	CHECK(i >= IN_A_TURN && i <= 3 * IN_A_TURN && !fabric_find(ibfs.fabric, "c-999"));
+	CHECK(ibfs.fabric->num_nodes == first + COUNT + 202 + i);
+	close_it(&r);
+	text_free(&text);
+}
+
+/* Lines with nothing in them take time, too. */
+static void test_empty_lines(void)
+{
+	enum { BYTES = 300000 };
+	char *text = malloc(BYTES);
+	unsigned int turns = 0;
+	struct reader r;
+
+	memset(text, '\n', BYTES);
+	open_it(&r, (struct path){ .kind = KIND_DEV_QUERY }, 1000);
+	start_write(&r, text, BYTES);
+	for (; r.waits; turns++)
+		turn();
+	CHECK(r.result == BYTES && turns >= BYTES / 4096 - 1);
+	close_it(&r);
+	free(text);
+}
+
 static unsigned int waiting(const struct reader *readers, unsigned int count)
 {
 	unsigned int n = 0;
@@ -478,6 +572,8 @@ int main(void)
 	test_changes();
 	test_gone();
 	test_events();
+	test_lines();
+	test_empty_lines();
 	CHECK(ibfs.fs->open_files == 0);
 	while (ibfs.devices)
 		ibfs.devices->ops->remove(ibfs.devices);

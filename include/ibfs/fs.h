@@ -133,6 +133,7 @@ struct file {
 enum {
 	FILE_STREAM	= 1 << 0,	/* no offset at all: umad, issm, event files */
 	FILE_QUEUE	= 1 << 1,	/* direct, offset ignored, lseek allowed */
+	FILE_LINES	= 1 << 2,	/* writes are lines of commands, done one after the other */
 };
 
 struct file_ops {
@@ -163,6 +164,7 @@ struct file_ops {
 	 */
 	int (*show_more)(struct ibfs *ibfs, struct path path, void *state, struct textbuf *out);
 	size_t state_size;
+	bool lines;		/* FILE_LINES */
 	ssize_t (*store)(struct file *file, struct fs_req *req, const char *text, size_t len);
 };
 

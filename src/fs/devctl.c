@@ -31,7 +31,7 @@ static ssize_t dev_ctl_store(struct file *file, struct fs_req *req, const char *
 	return ctl_write(file->ibfs, text, len, dev_command, file);
 }
 
-const struct file_ops dev_ctl_ops = { .store = dev_ctl_store };
+const struct file_ops dev_ctl_ops = { .store = dev_ctl_store, .lines = true };
 
 /* ib_modify_port()'s arguments; value is the verb's number. */
 struct port_change {
@@ -112,7 +112,7 @@ static ssize_t port_ctl_store(struct file *file, struct fs_req *req, const char 
 	return ctl_write(file->ibfs, text, len, port_command, file);
 }
 
-const struct file_ops port_ctl_ops = { .store = port_ctl_store };
+const struct file_ops port_ctl_ops = { .store = port_ctl_store, .lines = true };
 
 /* An open query file: the answer to the last question, and what was read of it. */
 struct query {
@@ -160,7 +160,7 @@ static int query_command(void *ctx, struct ctl_line *line)
 static ssize_t query_open(struct file *file, struct fs_req *req)
 {
 	(void)req;
-	file->hints = FILE_QUEUE;
+	file->hints |= FILE_QUEUE;
 	file->priv = calloc(1, sizeof(struct query));
 	return file->priv ? 0 : -ENOMEM;
 }
@@ -197,4 +197,5 @@ const struct file_ops query_ops = {
 	.release = query_release,
 	.read = query_read,
 	.write = query_write,
+	.lines = true,
 };

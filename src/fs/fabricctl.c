@@ -224,7 +224,7 @@ static ssize_t fabric_ctl_store(struct file *file, struct fs_req *req, const cha
 	return ctl_write(file->ibfs, text, len, fabric_command, file->ibfs);
 }
 
-const struct file_ops fabric_ctl_ops = { .store = fabric_ctl_store };
+const struct file_ops fabric_ctl_ops = { .store = fabric_ctl_store, .lines = true };
 
 static int node_undevice(struct ibfs *ibfs, struct node *node)
 {
@@ -260,4 +260,4 @@ static ssize_t node_ctl_store(struct file *file, struct fs_req *req, const char 
 	return ctl_write(file->ibfs, text, len, node_command, file);
 }
 
-const struct file_ops node_ctl_ops = { .store = node_ctl_store };
+const struct file_ops node_ctl_ops = { .store = node_ctl_store, .lines = true };

@@ -13,6 +13,7 @@
 
 #include <ibfs/follow.h>
 
+#include "fs/lines.h"
 #include "fs/obj.h"
 #include "fs/rows.h"
 #include "fs/text_file.h"
@@ -211,6 +212,7 @@ ssize_t fs_open(struct fs_req *req, struct path path, unsigned int flags, struct
 	file->path = path;
 	file->ops = row->ops;
 	file->flags = flags;
+	file->hints = row->ops->lines ? FILE_LINES : 0;
 	req->file = file;
 	*filep = file;
 	return file->ops->open ? file->ops->open(file, req) : 0;
@@ -236,9 +238,9 @@ ssize_t fs_read(struct fs_req *req, struct file *file, void *buf, size_t size, o
 	return -EINVAL;
 }
 
-ssize_t fs_write(struct fs_req *req, struct file *file, const void *buf, size_t size, off_t off)
+static ssize_t write_now(struct fs_req *req, struct file *file, const void *buf, size_t size,
+			 off_t off)
 {
-	begin(req, file);
 	if (file->ops->write)
 		return file->ops->write(file, req, buf, size, off);
 	if (!file->ops->store)
@@ -246,6 +248,14 @@ ssize_t fs_write(struct fs_req *req, struct file *file, const void *buf, size_t 
 	if (path_check(file->ibfs, file->path))
 		return -ENODEV;
 	return file->ops->store(file, req, buf, size);
+}
+
+ssize_t fs_write(struct fs_req *req, struct file *file, const void *buf, size_t size, off_t off)
+{
+	begin(req, file);
+	if (file->hints & FILE_LINES)
+		return lines_write(req, file, buf, size, write_now);
+	return write_now(req, file, buf, size, off);
 }
 
 ssize_t fs_ioctl(struct fs_req *req, struct file *file, unsigned int cmd, uint64_t arg,

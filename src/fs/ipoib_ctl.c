@@ -137,8 +137,10 @@ static ssize_t ctl_do_write(struct file *file, struct fs_req *req, const void *b
 
 const struct file_ops ipoib_clone_ops = {
 	.open = clone_open, .release = ctl_release, .read = ctl_read, .write = ctl_do_write,
+	.lines = true,
 };
 
 const struct file_ops ipoib_ctl_ops = {
 	.open = ctl_open, .release = ctl_release, .read = ctl_read, .write = ctl_do_write,
+	.lines = true,
 };

@@ -355,4 +355,4 @@ static ssize_t link_ctl_store(struct file *file, struct fs_req *req, const char 
 	return ctl_write(file->ibfs, text, len, link_command, file);
 }
 
-const struct file_ops link_ctl_ops = { .store = link_ctl_store };
+const struct file_ops link_ctl_ops = { .store = link_ctl_store, .lines = true };

@@ -397,6 +397,7 @@ const struct file_ops mad_clone_ops = {
 	.release = mad_release,
 	.read = mad_ctl_read,
 	.write = mad_ctl_write,
+	.lines = true,
 };
 
 const struct file_ops mad_ctl_ops = {
@@ -404,6 +405,7 @@ const struct file_ops mad_ctl_ops = {
 	.release = mad_release,
 	.read = mad_ctl_read,
 	.write = mad_ctl_write,
+	.lines = true,
 };
 
 static ssize_t mad_data_read(struct file *file, struct fs_req *req, void *buf, size_t size,

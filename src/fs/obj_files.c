@@ -220,8 +220,10 @@ static int open_file(struct file *file, struct obj *obj, enum obj_file which)
 	open->reader.q = (struct lineq){ .file = file, .next = queue_next, .ready = queue_ready };
 	file->priv = open;
 	obj_get(obj);
+	if (which == OBJ_CTL || which == OBJ_POST)
+		file->hints |= FILE_LINES;
 	if (is_queue(which) || which == OBJ_RECV || which == OBJ_SEND) {
-		file->hints = FILE_QUEUE;
+		file->hints |= FILE_QUEUE;
 		DL_APPEND(obj->readers, &open->reader);
 	}
 	if (!is_mapped(which))
