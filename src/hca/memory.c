@@ -266,8 +266,8 @@ static void xfer_io_done(struct mem_io *io, int err);
 static int xfer_step(struct xfer *xfer)
 {
 	for (; xfer->cur < xfer->num_segs; xfer->cur++) {
-		struct mem_seg *seg = &xfer->segs[xfer->cur];
-		uint8_t *local = (uint8_t *)seg->mem->base + seg->off;
+		const struct mem_seg *seg = &xfer->segs[xfer->cur];
+		uint8_t *local;
 
 		if (seg->mem->kind == MEMORY_REMOTE) {
 			int err;
@@ -279,6 +279,7 @@ static int xfer_step(struct xfer *xfer)
 			err = seg->mem->ops->io(seg->mem->remote, &xfer->io);
 			return err ? -EFAULT : 1;
 		}
+		local = (uint8_t *)seg->mem->base + seg->off;
 		if (xfer->write)
 			memcpy(local, xfer->buf + xfer->at, seg->len);
 		else

@@ -96,10 +96,11 @@ uint16_t pma_get_details(struct pma_req *req)
 static void set_port(struct port *port, const struct detail_attr *attr, uint8_t op, uint16_t select)
 {
 	struct port_details *details = details_of(port, attr);
-	uint8_t *old = (uint8_t *)details + attr->op;
+	uint8_t *old;
 
 	if (!details)
 		return;
+	old = (uint8_t *)details + attr->op;
 	if (attr->op && *old != op) {
 		*old = op;
 		select = UINT16_MAX;

@@ -148,13 +148,35 @@ void sq_drop_extra(struct requester *req, struct swqe *wqe)
 	wqe->extra = NULL;
 }
 
+/* Where its bytes are, or the bytes; a queue that takes none inline has no place for them. */
+static void sq_copy_data(struct requester *req, const struct ibv_qp_cap *cap, uint32_t slot,
+			 const struct ibfs_wr *wr)
+{
+	struct ibv_sge *sges = req->sges + (size_t)slot * (cap->max_send_sge + 1);
+	struct swqe *wqe = &req->wqe[slot];
+	uint8_t *data = NULL;
+
+	if (wr->send_flags & IBV_SEND_INLINE) {
+		if (wr->inline_len) {
+			data = req->inl + (size_t)slot * cap->max_inline_data;
+			memcpy(data, wr->inline_data, wr->inline_len);
+		}
+		wqe->wr.num_sge = 0;
+		wqe->wr.inline_data = data;
+		wqe->length = wr->inline_len;
+		return;
+	}
+	sum_length(wr->sg_list, wr->num_sge, &wqe->length);
+	if (wr->num_sge)
+		memcpy(sges, wr->sg_list, wr->num_sge * sizeof(*sges));
+	wqe->wr.sg_list = sges;
+}
+
 int sq_post(struct ibfs_qp *qp, const struct ibfs_wr *wr, bool from_ring)
 {
 	struct requester *req = &qp->req;
 	uint32_t slot = req->tail & (req->size - 1);
 	struct swqe *wqe = &req->wqe[slot];
-	const struct ibv_qp_cap *cap = &qp->attr.cap;
-	struct ibv_sge *sges = req->sges + (size_t)slot * (cap->max_send_sge + 1);
 
 	if (req->tail - req->head >= req->size)
 		return -ENOMEM;
@@ -165,19 +187,7 @@ int sq_post(struct ibfs_qp *qp, const struct ibfs_wr *wr, bool from_ring)
 	wqe->started = wqe->done = wqe->rd_counted = false;
 	wqe->from_ring = from_ring;
 	wqe->status = 0;
-	if (wr->send_flags & IBV_SEND_INLINE) {
-		wqe->wr.num_sge = 0;
-		wqe->wr.inline_data = req->inl + (size_t)slot * cap->max_inline_data;
-		wqe->length = wr->inline_len;
-		if (wr->inline_len)
-			memcpy(req->inl + (size_t)slot * cap->max_inline_data, wr->inline_data,
-			       wr->inline_len);
-	} else {
-		sum_length(wr->sg_list, wr->num_sge, &wqe->length);
-		if (wr->num_sge)
-			memcpy(sges, wr->sg_list, wr->num_sge * sizeof(*sges));
-		wqe->wr.sg_list = sges;
-	}
+	sq_copy_data(req, &qp->attr.cap, slot, wr);
 	wqe->av = NULL;
 	if (req->avs && wr->ud.ah) {
 		wqe->av = &req->avs[slot];
