@@ -16,3 +16,14 @@ hostile() { "$BUILD/tests/verbs_hostile" "$1"; }
 	run -0 timeout 60 "$BUILD/ibfs-run" -m "$MNT" "$BUILD/tests/umad_ring" rewind \
 		"$MNT/rxe0/1/umad"
 }
+
+@test "keys, queue pairs' numbers and comm IDs can't be guessed" { hostile numbers; }
+@test "nor can the first numbers of a daemon" { hostile first; }
+
+# PSNs and transaction IDs of the CM and of rdma_cm among them; unseeded, it gives the same each time.
+@test "the daemon draws no number from random(3)" {
+	need_tool nm
+	nm -D --undefined-only "$BUILD/ibfs" >"$BATS_TEST_TMPDIR/symbols"
+	grep -q arc4random "$BATS_TEST_TMPDIR/symbols"
+	run ! grep -wE "s?random|s?rand|[dlm]rand48" "$BATS_TEST_TMPDIR/symbols"
+}

@@ -31,7 +31,7 @@ static void test_keys(void)
 		CHECK(seen[i] != a.key && !a.ops->dereg_mr(mr));
 	}
 	for (unsigned int i = 0; i < num; i++)
-		for (unsigned int j = 0; j < i; j++)
+		for (unsigned int j = i < 1000 ? 0 : i - 1000; j < i; j++)
 			same += seen[i] == seen[j];
 	CHECK(!same);
 	side_qp(&a);

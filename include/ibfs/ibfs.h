@@ -55,7 +55,6 @@ struct ibfs {
 	uint32_t next_ipoib;
 	struct sa_member *sa_members;	/* of multicast groups, utlist */
 	struct cm_port *cm_ports;	/* ports that somebody connects by or listens at, utlist */
-	uint32_t next_cm_id;
 	struct textring *errors;	/* why recent requests failed */
 	struct textring *events;	/* asynchronous events of all devices */
 	bool background;		/* the log goes to syslog */

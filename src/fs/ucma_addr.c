@@ -62,7 +62,7 @@ int ucma_use_port(struct ucma_id *id, const struct fs_cred *cred)
 		return -EACCES;
 	if (port)
 		return check_port(id, port);
-	first = (unsigned int)random() % count;
+	first = arc4random_uniform(count);
 	for (unsigned int i = 0; i < count; i++) {
 		port = (uint16_t)(DYNAMIC_FIRST + (first + i) % count);
 		if (check_port(id, port))

@@ -46,7 +46,7 @@ struct ucma_id *ucma_id_new(struct ucma_file *uf, uint16_t ps, uint8_t qp_type, 
 	id->ps = ps;
 	id->qp_type = qp_type;
 	id->uid = uid;
-	id->psn = (uint32_t)random() & 0xffffff;
+	id->psn = arc4random() & 0xffffff;
 	HASH_ADD(hh, fs->ucma_ids, num, sizeof(id->num), id);
 	return id;
 }

@@ -82,7 +82,7 @@ int ucma_ask_sa(struct mad_once *once, struct ibfs_device *dev, unsigned int por
 		.mad_hdr = {
 			.base_version = UMAD_BASE_VERSION, .mgmt_class = UMAD_CLASS_SUBN_ADM,
 			.class_version = UMAD_SA_CLASS_VERSION, .method = question->method,
-			.attr_id = htobe16(question->attr), .tid = htobe64((uint32_t)random()),
+			.attr_id = htobe16(question->attr), .tid = htobe64(arc4random()),
 		},
 		.comp_mask = htobe64(question->comp_mask),
 	};

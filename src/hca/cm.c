@@ -154,7 +154,7 @@ static uint32_t new_local_id(struct cm_port *port)
 	uint32_t num;
 
 	do {
-		num = ++port->ibfs->next_cm_id;
+		num = arc4random();
 		HASH_FIND(hh_local, port->by_local, &num, sizeof(num), id);
 	} while (!num || id);
 	return num;

@@ -121,7 +121,7 @@ int cm_send_req(struct cm_id *id, const struct cm_req *req)
 	    req->qpn > NUM24 || req->psn > NUM24 || req->path.mtu < IBV_MTU_256 ||
 	    req->path.mtu > IBV_MTU_4096 || set_path(id, &req->path))
 		return -EINVAL;
-	id->tid = (uint64_t)random() << 32 | id->local_id;
+	id->tid = (uint64_t)arc4random() << 32 | id->local_id;
 	id->qpn = req->qpn;
 	id->psn = req->psn;
 	id->transport = req->transport;
@@ -226,7 +226,7 @@ int cm_send_dreq(struct cm_id *id, const void *data, size_t len)
 		return -EINVAL;
 	if (!id->timeout)
 		id->timeout = cm_seconds(DEFAULT_TIMEOUT);
-	fill_ids(id, &id->msg, UMAD_CM_ATTR_DREQ, (uint64_t)random() << 32 | id->local_id);
+	fill_ids(id, &id->msg, UMAD_CM_ATTR_DREQ, (uint64_t)arc4random() << 32 | id->local_id);
 	id->msg.dreq.remote_qpn = htobe32(id->remote_qpn << 8);
 	fill_private(id->msg.dreq.private_data, data, len);
 	err = send_and_wait(id, CM_DREQ_SENT);
@@ -264,7 +264,7 @@ int cm_send_sidr_req(struct cm_id *id, const struct cm_sidr_req *req)
 	if (id->state != CM_IDLE || id->gone || req->private_len > CM_SIDR_REQ_PRIVATE ||
 	    set_path(id, &req->path))
 		return -EINVAL;
-	id->tid = (uint64_t)random() << 32 | id->local_id;
+	id->tid = (uint64_t)arc4random() << 32 | id->local_id;
 	id->timeout = cm_seconds(req->timeout);
 	id->max_retries = req->max_retries;
 	fill_sidr_req(id, req);

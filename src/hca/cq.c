@@ -180,14 +180,11 @@ static bool qp_sending(const struct ibfs_qp *qp)
 
 bool cq_busy(struct ibfs_cq *cq)
 {
-	const struct table *qps = &cq->verbs->qps;
+	const struct ibfs_qp *qp;
 
-	for (uint32_t i = 0; i < qps->size; i++) {
-		const struct ibfs_qp *qp = qps->slot[i];
-
-		if (qp && qp->send_cq == cq && qp_sending(qp))
+	for (uint32_t at = 0; (qp = ids_next(&cq->verbs->qps, &at));)
+		if (qp->send_cq == cq && qp_sending(qp))
 			return true;
-	}
 	return false;
 }
 

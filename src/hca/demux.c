@@ -147,7 +147,7 @@ void net_recv(struct hca *hca, struct port *port, struct packet *pkt)
 		mcast_recv(verbs, &rx);
 		return;
 	}
-	qp = table_get(&verbs->qps, rx.dqpn);
+	qp = ids_get(&verbs->qps, rx.dqpn);
 	if (qp)
 		qp_recv(qp, &rx);
 }

@@ -16,18 +16,17 @@
 
 int key_alloc(struct verbs *verbs, struct key *key)
 {
-	uint32_t index;
-	int err = table_add(&verbs->keys, key, &index);
+	uint32_t id;
+	int err = ids_add(&verbs->keys, key, &id);
 
-	/* A place that is used again gives another key, so that an old one opens nothing. */
 	if (!err)
-		key->value = index << 8 | verbs->next_key++ % 251;
+		key->value = id << 8 | (arc4random() & 0xff);
 	return err;
 }
 
 static struct key *key_find(struct verbs *verbs, uint32_t value, unsigned int kind)
 {
-	struct key *key = table_get(&verbs->keys, value >> 8);
+	struct key *key = ids_get(&verbs->keys, value >> 8);
 
 	return key && key->value == value && key->kind == kind ? key : NULL;
 }
@@ -173,7 +172,7 @@ int mr_dereg(struct ibfs_mr *mr)
 
 	if (mr->windows)
 		return -EBUSY;
-	table_del(&verbs->keys, mr->key.value >> 8);
+	ids_del(&verbs->keys, mr->key.value >> 8);
 	mr->pd->refs--;
 	verbs->num_mrs--;
 	memory_put(mr->mem);

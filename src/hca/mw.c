@@ -63,7 +63,7 @@ int mw_dealloc(struct ibfs_mw *mw)
 	struct verbs *verbs = mw->pd->verbs;
 
 	mw_unbind(mw);
-	table_del(&verbs->keys, mw->key.value >> 8);
+	ids_del(&verbs->keys, mw->key.value >> 8);
 	mw->pd->refs--;
 	verbs->num_mws--;
 	free(mw);

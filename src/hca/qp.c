@@ -218,7 +218,7 @@ static int qp_name(struct ibfs_qp *qp, unsigned int port)
 
 	if (qp_special(qp))
 		return special_claim(qp, port);
-	err = table_add(&qp->verbs->qps, qp, &qp->qpn);
+	err = ids_add(&qp->verbs->qps, qp, &qp->qpn);
 	if (!err && qp->type == IBV_QPT_RAW_PACKET)
 		raw_add(qp);
 	return err;
@@ -231,7 +231,7 @@ static void qp_unname(struct ibfs_qp *qp)
 	if (qp_special(qp))
 		special_release(qp);
 	else
-		table_del(&qp->verbs->qps, qp->qpn);
+		ids_del(&qp->verbs->qps, qp->qpn);
 }
 
 int qp_create(struct ibfs_device *dev, const struct ibfs_qp_init *init, struct verbs_client *client,
@@ -285,7 +285,7 @@ free:
 
 int qp_open(struct ibfs_xrcd *xrcd, uint32_t qp_num, struct verbs_client *client, struct ibfs_qp **out)
 {
-	struct ibfs_qp *qp = table_get(&xrcd->verbs->qps, qp_num);
+	struct ibfs_qp *qp = ids_get(&xrcd->verbs->qps, qp_num);
 	struct qp_opener *opener;
 
 	if (!qp || qp->type != IBV_QPT_XRC_RECV || qp->xrcd != xrcd)

@@ -84,14 +84,11 @@ void srq_query(struct ibfs_srq *srq, struct ibv_srq_attr *attr, uint32_t *num)
 /* An XRC target may be in the middle of a message for it, and no QP refers to it. */
 static void xrc_forget(const struct ibfs_srq *srq)
 {
-	struct table *qps = &srq->verbs->qps;
+	struct ibfs_qp *qp;
 
-	for (uint32_t i = 0; i < qps->size; i++) {
-		struct ibfs_qp *qp = qps->slot[i];
-
-		if (qp && qp->xrcd && qp->xrcd == srq->xrcd)
+	for (uint32_t at = 0; (qp = ids_next(&srq->verbs->qps, &at));)
+		if (qp->xrcd && qp->xrcd == srq->xrcd)
 			recv_srq_gone(qp, srq);
-	}
 }
 
 int srq_destroy(struct ibfs_srq *srq)

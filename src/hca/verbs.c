@@ -108,11 +108,11 @@ static void verbs_query_device(struct hca *hca, struct ibv_device_attr_ex *attr)
 	attr->cq_mod_caps.max_cq_period = UINT16_MAX;
 }
 
-static void **table_next(struct table *table, uint32_t *at)
+static void *table_next(const struct table *table, uint32_t *at)
 {
 	for (; *at < table->size; (*at)++)
 		if (table->slot[*at])
-			return &table->slot[(*at)++];
+			return table->slot[(*at)++];
 	return NULL;
 }
 
@@ -126,56 +126,58 @@ static void qp_end(struct ibfs_qp *qp)
 static void verbs_lost(struct hca *hca)
 {
 	struct verbs *verbs = hca->engine_priv;
-	void **slot;
+	struct ibfs_qp *qp;
 
 	for (uint32_t at = 0; at <= hca->dev.num_ports; at++)
 		for (int i = 0; i < 2; i++)
 			if (verbs->special[at][i])
 				qp_lost(verbs->special[at][i]);
-	for (uint32_t at = 0; (slot = table_next(&verbs->qps, &at));)
-		qp_lost(*slot);
+	for (uint32_t at = 0; (qp = ids_next(&verbs->qps, &at));)
+		qp_lost(qp);
 }
 
 /* What a client left is destroyed in reverse order of dependence, and nobody told. */
 static void verbs_teardown(struct verbs *verbs)
 {
-	void **slot;
+	void *obj;
 	uint32_t at;
 
 	for (at = 0; at <= verbs->hca->dev.num_ports; at++)
 		for (int i = 0; i < 2; i++)
 			if (verbs->special[at][i])
 				qp_end(verbs->special[at][i]);
-	for (at = 0; (slot = table_next(&verbs->qps, &at));)
-		qp_end(*slot);
-	for (at = 0; (slot = table_next(&verbs->srqs, &at));)
-		srq_destroy(*slot);
-	for (at = 0; (slot = table_next(&verbs->cqs, &at));)
-		cq_destroy(*slot);
-	for (at = 0; (slot = table_next(&verbs->ahs, &at));)
-		ah_destroy(*slot);
+	for (at = 0; (obj = ids_next(&verbs->qps, &at));)
+		qp_end(obj);
+	for (at = 0; (obj = table_next(&verbs->srqs, &at));)
+		srq_destroy(obj);
+	for (at = 0; (obj = table_next(&verbs->cqs, &at));)
+		cq_destroy(obj);
+	for (at = 0; (obj = table_next(&verbs->ahs, &at));)
+		ah_destroy(obj);
 	/* Windows before the regions that they are bound to. */
-	for (at = 0; (slot = table_next(&verbs->keys, &at));)
-		if (((struct key *)*slot)->kind == KEY_MW)
-			mw_dealloc(*slot);
-	for (at = 0; (slot = table_next(&verbs->keys, &at));)
-		mr_dereg(*slot);
-	for (at = 0; (slot = table_next(&verbs->xrcds, &at));)
-		xrcd_dealloc(*slot);
-	for (at = 0; (slot = table_next(&verbs->pds, &at));)
-		pd_dealloc(*slot);
+	for (at = 0; (obj = ids_next(&verbs->keys, &at));)
+		if (((struct key *)obj)->kind == KEY_MW)
+			mw_dealloc(obj);
+	for (at = 0; (obj = ids_next(&verbs->keys, &at));)
+		mr_dereg(obj);
+	for (at = 0; (obj = table_next(&verbs->xrcds, &at));)
+		xrcd_dealloc(obj);
+	for (at = 0; (obj = table_next(&verbs->pds, &at));)
+		pd_dealloc(obj);
 }
 
 static void verbs_free(struct hca *hca)
 {
 	struct verbs *verbs = hca->engine_priv;
-	struct table *tables[] = { &verbs->pds, &verbs->xrcds, &verbs->keys, &verbs->cqs,
-				   &verbs->srqs, &verbs->ahs, &verbs->qps };
+	struct table *tables[] = { &verbs->pds, &verbs->xrcds, &verbs->cqs, &verbs->srqs,
+				   &verbs->ahs };
 
 	verbs_teardown(verbs);
 	poller_put(verbs->ibfs);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		free(tables[i]->slot);
+	free(verbs->keys.slot);
+	free(verbs->qps.slot);
 	free(verbs->special);
 	free(verbs);
 	hca->engine = NULL;
@@ -209,11 +211,11 @@ int verbs_start(struct hca *hca)
 	verbs->ibfs = verbs->fabric->ibfs;
 	verbs->pds = (struct table){ .first = 1, .max = max->max_pd };
 	verbs->xrcds = (struct table){ .first = 1, .max = max->max_pd };
-	verbs->keys = (struct table){ .first = 1, .max = max->max_mr + max->max_mw };
+	verbs->keys.max = max->max_mr + max->max_mw;
 	verbs->cqs = (struct table){ .first = 1, .max = max->max_cq };
 	verbs->srqs = (struct table){ .first = 1, .max = max->max_srq };
 	verbs->ahs = (struct table){ .first = 1, .max = max->max_ah };
-	verbs->qps = (struct table){ .first = 0x11, .max = max->max_qp };
+	verbs->qps.max = max->max_qp;
 	hca->engine = &verbs_engine;
 	hca->engine_priv = verbs;
 	return 0;

@@ -54,13 +54,43 @@ static inline void *table_get(const struct table *table, uint32_t num)
 	return num - table->first < table->size ? table->slot[num - table->first] : NULL;
 }
 
+/*
+ * Objects by a number of 24 bits that nobody can guess: not 0, 1 (QP0 and QP1) or
+ * 0xffffff (multicast), nor one of the last IDS_GONE that were given back.
+ */
+#define ID_MASK		0xffffffU
+#define IDS_GONE	1024
+struct id_slot {
+	uint32_t id;
+	void *obj;			/* NULL: free */
+};
+struct ids {
+	struct id_slot *slot;		/* by the number's low bits */
+	uint32_t size, used, max;	/* size: a power of 2, or 0 */
+	uint32_t gone[IDS_GONE], num_gone;
+};
+int ids_add(struct ids *ids, void *obj, uint32_t *id);	/* -ENOMEM: or max of them are there */
+void ids_del(struct ids *ids, uint32_t id);
+/* The next object from *at on, which begins with 0 and moves on; NULL: no more. */
+void *ids_next(const struct ids *ids, uint32_t *at);
+static inline void *ids_get(const struct ids *ids, uint32_t id)
+{
+	const struct id_slot *slot;
+
+	if (!ids->size)
+		return NULL;
+	slot = &ids->slot[id & (ids->size - 1)];
+	return slot->id == id ? slot->obj : NULL;
+}
+
 struct verbs {
 	struct hca *hca;
 	struct node *node;
 	struct fabric *fabric;
 	struct ibfs *ibfs;
-	struct table pds, xrcds, keys, cqs, srqs, ahs, qps;
-	unsigned int num_mrs, num_mws, next_key;
+	struct table pds, xrcds, cqs, srqs, ahs;
+	struct ids keys, qps;
+	unsigned int num_mrs, num_mws;
 	struct mcast_group *groups;
 	unsigned int num_groups, num_attached;
 	struct ibfs_qp *(*special)[2];	/* QP0 and QP1 by port, where clients have them */
@@ -93,7 +123,7 @@ struct ibfs_xrcd {
 	unsigned int refs;
 };
 
-/* L_Keys and R_Keys are one space: table index, then 8 bits that a client may choose. */
+/* L_Keys and R_Keys are one space: 24 bits of verbs->keys, then 8 that a client may choose. */
 struct key {
 	enum { KEY_MR, KEY_MW } kind;
 	uint32_t value;

@@ -146,7 +146,7 @@ struct ipoib_conn *conn_connect(struct ipoib *ip, struct ipoib_peer *peer)
 	fill_path(ip, peer, &req.path);
 	conn->lid = req.path.dlid;
 	req.qpn = conn->qpn;
-	req.psn = random() & 0xffffff;
+	req.psn = arc4random() & 0xffffff;
 	if (cm_id_new(ip->dev, ip->port, conn_event, conn, &conn->id) ||
 	    cm_send_req(conn->id, &req) || conn_to_state(conn, IBV_QPS_INIT)) {
 		ended(conn, RETRY_LOST, false);
@@ -160,7 +160,7 @@ static int accept_req(struct ipoib *ip, const struct cm_event *event)
 {
 	struct private_data data;
 	struct cm_rep rep = {
-		.srq = true, .rnr_retry_count = RNR_RETRIES, .psn = random() & 0xffffff,
+		.srq = true, .rnr_retry_count = RNR_RETRIES, .psn = arc4random() & 0xffffff,
 		.private_data = &data, .private_len = sizeof(data),
 	};
 	struct ipoib_conn *conn;
