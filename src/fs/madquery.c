@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * MADs in words: a query is made of a ctl line, sent through an agent of its
- * own, and its answer printed as mad_attr.c has it.
+ * own, and its answer printed as mad_attr.c has it; of a table, which may have
+ * thousands of records, some at a time.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -18,9 +19,11 @@
 #include "fs/mad_attr.h"
 #include "fs/madonce.h"
 #include "fs/madquery.h"
+#include "fs/work.h"
 
 enum { GET = 1, SET = 2, GET_TABLE = 0x12 };
 enum { SMP_DATA = 64, PMA_DATA = 64, SA_DATA = 56, MAX_ROUTE = 63 };
+enum { RECORDS = 8 };		/* that are printed at a time */
 
 static const char *const families[] = { "smp", "perf", "sa" };
 
@@ -41,6 +44,10 @@ struct mad_query {
 	int err;
 	char state[160];
 	struct textbuf text;
+	const struct account *account;
+	struct work work;		/* while a table is printed */
+	uint8_t *table;
+	size_t table_len, table_off;
 	struct waitq readers;
 	void (*changed)(void *ctx);
 	void *ctx;
@@ -299,65 +306,116 @@ static const char *status_word(const struct mad_query *q, unsigned int status)
 	return word ? word : "unknown";
 }
 
-static void print_table(struct mad_query *q, const uint8_t *mad, size_t len)
+static void over(struct mad_query *q)
 {
-	size_t step = mad_bits_get(mad, 44 * 8, 16) * 8, off;
+	q->over = true;
+	if (!q->err)
+		snprintf(q->state, sizeof(q->state), "answered");
+	else
+		ibfs_fail(q->ibfs, -q->err, "%s %s: %s", families[q->family], q->attr->name,
+			  q->state);
+	q->changed(q->ctx);
+}
+
+static void no_memory(struct mad_query *q)
+{
+	q->err = -ENOMEM;
+	snprintf(q->state, sizeof(q->state), "no memory for the answer");
+}
+
+/* Some records more; false: there are no more. */
+static bool print_records(struct mad_query *q)
+{
+	size_t step = mad_bits_get(q->table, 44 * 8, 16) * 8;
+	unsigned int n;
 	uint8_t record[256];
 
-	if (!step)
-		return;
-	for (off = SA_DATA; off + step <= len && !q->text.failed; off += step) {
+	for (n = 0; step && q->table_off + step <= q->table_len; n++) {
+		if (n == RECORDS)
+			return !q->text.failed;
 		memset(record, 0, sizeof(record));
-		memcpy(record, mad + off, step < 200 ? step : 200);
-		if (off > SA_DATA)
+		memcpy(record, q->table + q->table_off, step < 200 ? step : 200);
+		if (q->table_off > SA_DATA)
 			text_printf(&q->text, "\n");
 		mad_attr_print(q->attr, record, &q->text);
+		q->table_off += step;
 	}
+	return false;
+}
+
+static void end_table(struct mad_query *q)
+{
+	work_cancel(q->ibfs->fs->works, &q->work);
+	free(q->table);
+	q->table = NULL;
+}
+
+static void table_piece(struct work *work)
+{
+	struct mad_query *q = (struct mad_query *)((char *)work - offsetof(struct mad_query, work));
+
+	if (print_records(q))
+		return;
+	end_table(q);
+	if (q->text.failed)
+		no_memory(q);
+	over(q);
+}
+
+/* Printed later. */
+static int keep_table(struct mad_query *q, const uint8_t *mad, size_t len)
+{
+	q->table = malloc(len);
+	if (!q->table)
+		return -ENOMEM;
+	memcpy(q->table, mad, len);
+	q->table_len = len;
+	q->table_off = SA_DATA;
+	q->work.piece = table_piece;
+	return work_queue(q->ibfs->fs->works, &q->work, q->account);
+}
+
+static void print_one(struct mad_query *q, const uint8_t *mad, size_t len)
+{
+	uint8_t copy[MADONCE_LEN] = { 0 };
+
+	memcpy(copy, mad, len < MADONCE_LEN ? len : MADONCE_LEN);
+	mad_attr_print(q->attr, copy + (q->family == MAD_FAMILY_SA ? SA_DATA : SMP_DATA), &q->text);
+	if (q->text.failed)
+		no_memory(q);
 }
 
 static void answer(struct mad_query *q, const uint8_t *mad, size_t len)
 {
 	unsigned int status = mad_bits_get(mad, 32, 16) & (q->directed ? 0x7fff : 0xffff);
-	uint8_t copy[MADONCE_LEN] = { 0 };
 
 	if (status) {
 		q->err = -EREMOTEIO;
 		snprintf(q->state, sizeof(q->state), "status 0x%04x: %s", status,
 			 status_word(q, status));
-		return;
+	} else if (q->method != GET_TABLE) {
+		print_one(q, mad, len);
+	} else if (len > SA_DATA) {
+		if (!keep_table(q, mad, len))
+			return;
+		no_memory(q);
 	}
-	if (q->method == GET_TABLE) {
-		print_table(q, mad, len);
-	} else {
-		memcpy(copy, mad, len < MADONCE_LEN ? len : MADONCE_LEN);
-		mad_attr_print(q->attr, copy + (q->family == MAD_FAMILY_SA ? SA_DATA : SMP_DATA),
-			       &q->text);
-	}
-	if (q->text.failed)
-		q->err = -ENOMEM;
-	snprintf(q->state, sizeof(q->state), q->err ? "no memory for the answer" : "answered");
-}
-
-static void over(struct mad_query *q)
-{
-	if (q->err)
-		ibfs_fail(q->ibfs, -q->err, "%s %s: %s", families[q->family], q->attr->name,
-			  q->state);
-	q->changed(q->ctx);
+	over(q);
 }
 
 static void on_answer(struct mad_once *once, int err, const void *mad, size_t len)
 {
 	struct mad_query *q = (struct mad_query *)once;
 
-	q->over = true;
 	q->err = err;
+	if (!err) {
+		answer(q, mad, len);
+		return;
+	}
 	if (err == -ENODEV)
 		snprintf(q->state, sizeof(q->state), "the device is gone");
-	else if (err)
-		snprintf(q->state, sizeof(q->state), "no answer in %u ms", q->timeout_ms);
 	else
-		answer(q, mad, len);
+		snprintf(q->state, sizeof(q->state), "no answer in %u ms", q->timeout_ms);
 	over(q);
 }
 
@@ -366,8 +424,9 @@ static void no_news(void *ctx)
 	(void)ctx;
 }
 
-int mad_query_start(struct ibfs_device *dev, unsigned int port, const struct ctl_line *line,
-		    void (*changed)(void *ctx), void *ctx, struct mad_query **query)
+int mad_query_start(struct ibfs_device *dev, unsigned int port, const struct account *account,
+		    const struct ctl_line *line, void (*changed)(void *ctx), void *ctx,
+		    struct mad_query **query)
 {
 	struct mad_query *q = calloc(1, sizeof(*q));
 	int ret;
@@ -377,6 +436,7 @@ int mad_query_start(struct ibfs_device *dev, unsigned int port, const struct ctl
 	q->ibfs = dev->ibfs;
 	q->dev = dev;
 	q->port = port;
+	q->account = account;
 	q->timeout_ms = 1000;
 	q->once.done = on_answer;
 	q->changed = no_news;
@@ -404,6 +464,7 @@ void mad_query_free(struct mad_query *q)
 	if (!q)
 		return;
 	mad_once_cancel(&q->once);
+	end_table(q);
 	waitq_fail(&q->readers, -ECANCELED);
 	text_free(&q->text);
 	free(q);

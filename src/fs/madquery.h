@@ -13,12 +13,13 @@ struct mad_query;
 /* Is the command one of smp, perf, sa? */
 bool mad_query_word(const char *word);
 /*
- * Send what the words ask for by a port of dev. changed(ctx) when it is over.
- * *query is the caller's, to end by mad_query_free(). 0 or -errno, noted by
- * ibfs_fail().
+ * Send what the words ask for by a port of dev, for who has this account.
+ * changed(ctx) when it is over. *query is the caller's, to end by
+ * mad_query_free(). 0 or -errno, noted by ibfs_fail().
  */
-int mad_query_start(struct ibfs_device *dev, unsigned int port, const struct ctl_line *line,
-		    void (*changed)(void *ctx), void *ctx, struct mad_query **query);
+int mad_query_start(struct ibfs_device *dev, unsigned int port, const struct account *account,
+		    const struct ctl_line *line, void (*changed)(void *ctx), void *ctx,
+		    struct mad_query **query);
 /* It goes, answered or not; who waits for it is told -ECANCELED. */
 void mad_query_free(struct mad_query *query);
 bool mad_query_done(const struct mad_query *query);

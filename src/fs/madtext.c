@@ -342,7 +342,8 @@ static int mad_ask(struct mad *mad, struct fs_req *req, const struct ctl_line *l
 		return ibfs_fail(req->ibfs, ENXIO, "mad/%u: the device is gone", mad->num);
 	if (mad->query && !mad_query_done(mad->query))
 		return ibfs_fail(req->ibfs, EBUSY, "mad/%u: a query is under way", mad->num);
-	ret = mad_query_start(dev, mad->umad.path.port, line, answered, mad, &query);
+	ret = mad_query_start(dev, mad->umad.path.port, req->file->charge.account, line, answered,
+			      mad, &query);
 	if (ret)
 		return ret;
 	mad_query_free(mad->query);

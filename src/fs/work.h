@@ -30,8 +30,8 @@ struct work {
 struct works *works_new(struct ibfs *ibfs);
 void works_free(struct works *works);
 /*
- * Behind what this user has queued; nothing if it is queued already. The account
- * stays until the work is taken out. 0 or -ENOMEM.
+ * Behind what this user has queued; nothing if it is queued already. The account is
+ * only told from others. 0 or -ENOMEM.
  */
 int work_queue(struct works *works, struct work *work, const struct account *account);
 /* Take it out; nothing if it is idle. */
