@@ -60,6 +60,30 @@ teardown_file()
 	done
 }
 
+# Those of 10.72.0.0/16 that are asked for, each once.
+asked() { grep -c '^10\.72\.' "$1"; }
+all_asked()	# NUMBER
+{
+	host 1 python3 - "$1" <<-'END'
+	import socket, sys
+	s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+	for n in range(int(sys.argv[1])):
+	    s.sendto(b"", (f"10.72.{n >> 8}.{n & 255}", 9))
+	END
+	cat "$(ipoib 1)/neighbours" >"$BATS_TEST_TMPDIR/list"
+	[ "$(asked "$BATS_TEST_TMPDIR/list")" = "$1" ]
+}
+
+@test "a thousand neighbours that don't answer are listed, each once" {
+	need_tool python3
+	host 1 ip route add 10.72.0.0/16 dev ib0
+	wait_for -t 30 all_asked 1000
+	[ "$(grep -oE '^10\.72\.[0-9.]+' "$BATS_TEST_TMPDIR/list" | sort -u | wc -l)" = 1000 ]
+	host 1 ip route del 10.72.0.0/16 dev ib0
+	wait_for -t 30 not grep -q '^10\.72\.' "$(ipoib 1)/neighbours"
+	reaches 1 10.71.0.4
+}
+
 @test "broadcast and multicast ping reach all" {
 	local n
 	run -0 host 1 ping -n -b -c 2 -i 0.3 -W 3 10.71.0.255

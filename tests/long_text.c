@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ibfs/slots.h>
+
 #include "fabric/fabric.h"
 #include "fs/tree.h"
 #include "hca/mad.h"
@@ -404,6 +406,54 @@ static void test_gone(void)
 	close_it(&r);
 }
 
+/* Things keep their numbers while others come and go; each that stays is met once. */
+static void test_slots(void)
+{
+	enum { THINGS = 500 };
+	struct thing { uint32_t num; bool there; unsigned int met, born; } things[THINGS] = { 0 }, *t;
+	struct slots slots = { 0 };
+	unsigned int round, i, n;
+	uint32_t next;
+
+	for (round = 1; round < 300; round++) {
+		for (i = 0; i < THINGS; i++)
+			things[i].met = 0;
+		next = 0;
+		while ((t = slots_next(&slots, &next)) != NULL) {
+			CHECK(t->there && t->num == next - 1 && !t->met++);
+			for (n = 0; n < 4; n++) {
+				i = random() % THINGS;
+				t = &things[i];
+				if (t->there && random() % 2) {
+					slots_remove(&slots, t->num);
+					t->there = false;
+				} else if (!t->there) {
+					CHECK(slots_add(&slots, t, &t->num));
+					t->there = true;
+					t->born = round;
+					t->met = 0;
+				}
+			}
+		}
+		for (i = n = 0; i < THINGS; i++) {
+			n += things[i].there;
+			CHECK(!things[i].there || things[i].born == round || things[i].met == 1);
+		}
+		CHECK(n == slots.count);
+		if (!n) {
+			CHECK(slots_add(&slots, &things[0], &things[0].num));
+			things[0].there = true;
+			things[0].born = round;
+		}
+	}
+	for (i = 0; i < THINGS; i++)
+		if (things[i].there)
+			slots_remove(&slots, things[i].num);
+	CHECK(!slots.slots && !slots.room);
+	next = 0;
+	CHECK(!slots_next(&slots, &next));
+}
+
 static unsigned int lines_done(const char *name)
 {
 	const struct node *node = fabric_find(ibfs.fabric, name);
@@ -572,6 +622,7 @@ int main(void)
 	test_changes();
 	test_gone();
 	test_events();
+	test_slots();
 	test_lines();
 	test_empty_lines();
 	CHECK(ibfs.fs->open_files == 0);

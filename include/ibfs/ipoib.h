@@ -81,8 +81,9 @@ int ipoib_show_linkmode(const struct ipoib *ip, struct textbuf *out);
 int ipoib_show_mtu(const struct ipoib *ip, struct textbuf *out);
 int ipoib_show_status(const struct ipoib *ip, struct textbuf *out);
 int ipoib_show_info(const struct ipoib *ip, struct textbuf *out);
-int ipoib_show_neighbours(const struct ipoib *ip, struct textbuf *out);
-int ipoib_show_multicast(const struct ipoib *ip, struct textbuf *out);
+/* A line of neighbours or of multicast, the first from number *next on; false: there is none. */
+bool ipoib_show_neighbour(const struct ipoib *ip, uint32_t *next, struct textbuf *out);
+bool ipoib_show_group(const struct ipoib *ip, uint32_t *next, struct textbuf *out);
 uint64_t ipoib_stat(const struct ipoib *ip, enum ipoib_stat stat);
 
 /*

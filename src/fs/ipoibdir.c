@@ -17,8 +17,9 @@
 
 enum {
 	IPOIB_ADDRESS, IPOIB_BROADCAST, IPOIB_LINKMODE, IPOIB_MTU, IPOIB_STATUS, IPOIB_INFO,
-	IPOIB_NEIGHBOURS, IPOIB_MULTICAST, IPOIB_TEXTS,
+	IPOIB_TEXTS,
 };
+enum { IPOIB_NEIGHBOURS, IPOIB_MULTICAST };	/* of KIND_IPOIB_TABLE */
 
 const struct entry ipoibs_entries[] = {
 	{ "clone", KIND_IPOIB_CLONE, 0 },
@@ -33,8 +34,8 @@ const struct entry ipoib_entries[] = {
 	{ "mtu", KIND_IPOIB_TEXT, IPOIB_MTU },
 	{ "status", KIND_IPOIB_TEXT, IPOIB_STATUS },
 	{ "info", KIND_IPOIB_TEXT, IPOIB_INFO },
-	{ "neighbours", KIND_IPOIB_TEXT, IPOIB_NEIGHBOURS },
-	{ "multicast", KIND_IPOIB_TEXT, IPOIB_MULTICAST },
+	{ "neighbours", KIND_IPOIB_TABLE, IPOIB_NEIGHBOURS },
+	{ "multicast", KIND_IPOIB_TABLE, IPOIB_MULTICAST },
 	{ "frame", KIND_IPOIB_FRAME, 0 },
 	{ "events", KIND_IPOIB_EVENTS, 0 },
 	{ "stats", KIND_IPOIB_STATS, 0 },
@@ -55,8 +56,6 @@ static int (*const shows[IPOIB_TEXTS])(const struct ipoib *ip, struct textbuf *o
 	[IPOIB_MTU] = ipoib_show_mtu,
 	[IPOIB_STATUS] = ipoib_show_status,
 	[IPOIB_INFO] = ipoib_show_info,
-	[IPOIB_NEIGHBOURS] = ipoib_show_neighbours,
-	[IPOIB_MULTICAST] = ipoib_show_multicast,
 };
 
 struct ipoib *path_ipoib(struct ibfs *ibfs, struct path path)
@@ -246,6 +245,19 @@ static int text_show(struct ibfs *ibfs, struct path path, struct textbuf *out)
 }
 
 const struct file_ops ipoib_text_ops = { .show = text_show };
+
+static int table_more(struct ibfs *ibfs, struct path path, void *state, struct textbuf *out)
+{
+	const struct ipoib *ip = path_ipoib(ibfs, path);
+	uint32_t *next = state;
+
+	if (!ip || path.sub > IPOIB_MULTICAST)
+		return -ENODEV;
+	return path.sub == IPOIB_NEIGHBOURS ? ipoib_show_neighbour(ip, next, out) :
+					      ipoib_show_group(ip, next, out);
+}
+
+const struct file_ops ipoib_table_ops = { .show_more = table_more, .state_size = sizeof(uint32_t) };
 
 static int stats_lookup(struct ibfs *ibfs, struct path dir, const char *name, struct path *child)
 {

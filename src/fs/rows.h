@@ -48,6 +48,7 @@ void peers_exit(struct ibfs *ibfs);
 extern const struct entry ipoibs_entries[], ipoib_entries[], sys_net_entries[];
 extern const struct dir_ops ipoibs_dir, ipoib_stats_dir, sys_nets_dir, sys_device_dir;
 extern const struct file_ops ipoib_clone_ops, ipoib_ctl_ops, ipoib_text_ops, ipoib_frame_ops;
+extern const struct file_ops ipoib_table_ops;
 extern const struct file_ops ipoib_stat_ops;
 int ipoib_getattr(struct ibfs *ibfs, struct path path, struct stat *st);
 /* "device=D port=N ipoib=NAME ", how the lines of its events begin; false: it is gone. */

@@ -96,6 +96,8 @@ const struct kind_row kinds[KIND_MAX] = {
 			     .getattr = ipoib_getattr },
 	[KIND_IPOIB_TEXT] = { F444, 0, DEV_PORT | BY_IDX | BY_SUB, ROW_LONG,
 			      .ops = &ipoib_text_ops, .getattr = ipoib_getattr },
+	[KIND_IPOIB_TABLE] = { F444, 0, DEV_PORT | BY_IDX | BY_SUB, ROW_LONG,
+			       .ops = &ipoib_table_ops, .getattr = ipoib_getattr },
 	[KIND_IPOIB_FRAME] = { F600, 0, DEV_PORT | BY_IDX, ROW_LONG, .ops = &ipoib_frame_ops,
 			       .getattr = ipoib_getattr },
 	[KIND_IPOIB_EVENTS] = { F444, 0, DEV_PORT | BY_IDX, ROW_LONG, .ops = &events_ops,

@@ -27,6 +27,7 @@
 #include <ibfs/ibfs.h>
 #include <ibfs/ipoib.h>
 #include <ibfs/memory.h>
+#include <ibfs/slots.h>
 #include <ibfs/verbs.h>
 
 #define IPOIB_DEFAULT_QKEY 0x0b1bU	/* of the group that has none yet: OpenSM's */
@@ -110,6 +111,7 @@ enum ipoib_neigh_state { NEIGH_INCOMPLETE, NEIGH_REACHABLE, NEIGH_PROBE };
 struct ipoib_neigh {
 	struct in6_addr addr;
 	UT_hash_handle hh;
+	uint32_t slot;
 	enum ipoib_neigh_state state;
 	unsigned int probes;
 	ev_tstamp confirmed, used;
@@ -122,6 +124,7 @@ enum ipoib_group_state { GROUP_IDLE, GROUP_JOINING, GROUP_JOINED };
 struct ipoib_group {
 	union ibv_gid mgid;
 	UT_hash_handle hh;
+	uint32_t slot;
 	struct ipoib *ip;
 	bool broadcast;
 	bool host;			/* the host is a member (broadcast: always) */
@@ -222,6 +225,9 @@ struct ipoib {
 		bool listed, failed;	/* a list came; none came, and it was told */
 	} listen;			/* of promiscuous mode */
 	struct ipoib_neigh *neighs;
+	struct slots neigh_slots, group_slots;	/* the same, and groups, in numbered slots */
+	struct task age;		/* of neighbours, some at a time */
+	uint32_t age_next;		/* the slot of the next; 0: all had their turn */
 	struct ipoib_peer *peers;
 	struct ipoib_listener *listeners;
 	ev_timer tick;			/* 1 s: retries and ages */

@@ -65,6 +65,10 @@ static struct ipoib_group *group_get(struct ipoib *ip, const union ibv_gid *mgid
 	group = calloc(1, sizeof(*group));
 	if (!group)
 		return NULL;
+	if (!slots_add(&ip->group_slots, group, &group->slot)) {
+		free(group);
+		return NULL;
+	}
 	group->ip = ip;
 	group->mgid = *mgid;
 	group->used = ipoib_now(ip);
@@ -93,6 +97,7 @@ static void group_free(struct ipoib_group *group)
 	if (group->ah)
 		ip->ops->destroy_ah(group->ah);
 	HASH_DEL(ip->groups, group);
+	slots_remove(&ip->group_slots, group->slot);
 	free(group);
 }
 

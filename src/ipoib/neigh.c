@@ -12,6 +12,7 @@
 #define KEEP_UNUSED	300.0
 #define MAX_PROBES	3
 #define MAX_NEIGHS	65536U
+#define AT_A_TIME	8U		/* that are asked */
 
 static struct ipoib_neigh *neigh_find(const struct ipoib *ip, const struct in6_addr *addr)
 {
@@ -30,6 +31,10 @@ static struct ipoib_neigh *neigh_new(struct ipoib *ip, const struct in6_addr *ad
 	neigh = calloc(1, sizeof(*neigh));
 	if (!neigh)
 		return NULL;
+	if (!slots_add(&ip->neigh_slots, neigh, &neigh->slot)) {
+		free(neigh);
+		return NULL;
+	}
 	neigh->addr = *addr;
 	neigh->used = ipoib_now(ip);
 	HASH_ADD(hh, ip->neighs, addr, sizeof(neigh->addr), neigh);
@@ -42,6 +47,7 @@ static void neigh_free(struct ipoib *ip, struct ipoib_neigh *neigh)
 	if (neigh->peer)
 		peer_put(ip, neigh->peer);
 	HASH_DEL(ip->neighs, neigh);
+	slots_remove(&ip->neigh_slots, neigh->slot);
 	free(neigh);
 }
 
@@ -144,21 +150,39 @@ static void neigh_age(struct ipoib *ip, struct ipoib_neigh *neigh, ev_tstamp now
 		neigh_ask(ip, neigh);
 }
 
+/* Some neighbours more: each may be asked anew, and there may be thousands. */
+static void age_some(struct task *task)
+{
+	struct ipoib *ip = (struct ipoib *)((char *)task - offsetof(struct ipoib, age));
+	struct ipoib_neigh *neigh;
+
+	for (unsigned int i = 0; i < AT_A_TIME; i++) {
+		/* While nobody can be asked nobody fails to answer. */
+		neigh = ip->active && ip->mcast_mtu ?
+			slots_next(&ip->neigh_slots, &ip->age_next) : NULL;
+		if (!neigh) {
+			ip->age_next = 0;
+			return;
+		}
+		neigh_age(ip, neigh, ipoib_now(ip));
+	}
+	task_queue(ip->ibfs->tasks, &ip->age);
+}
+
 void neigh_tick(struct ipoib *ip)
 {
-	struct ipoib_neigh *neigh, *tmp;
-
-	/* While nobody can be asked nobody fails to answer. */
-	if (!ip->active || !ip->mcast_mtu)
+	if (ip->age_next)	/* the last tick's aren't through */
 		return;
-	HASH_ITER(hh, ip->neighs, neigh, tmp)
-		neigh_age(ip, neigh, ipoib_now(ip));
+	ip->age.fn = age_some;
+	age_some(&ip->age);
 }
 
 void neigh_close(struct ipoib *ip)
 {
 	struct ipoib_neigh *neigh, *tmp;
 
+	task_cancel(ip->ibfs->tasks, &ip->age);
+	ip->age_next = 0;
 	HASH_ITER(hh, ip->neighs, neigh, tmp)
 		neigh_free(ip, neigh);
 }

@@ -131,29 +131,28 @@ static void print_mode(struct textbuf *out, const struct ipoib_conn *conn)
 		text_printf(out, " mode=ud");
 }
 
-int ipoib_show_neighbours(const struct ipoib *ip, struct textbuf *out)
+bool ipoib_show_neighbour(const struct ipoib *ip, uint32_t *next, struct textbuf *out)
 {
-	const struct ipoib_neigh *neigh, *tmp;
+	const struct ipoib_neigh *neigh = slots_next(&ip->neigh_slots, next);
+	const struct ipoib_peer *peer = neigh ? neigh->peer : NULL;
+	uint8_t raw[IPOIB_ADDR_LEN];
 
-	HASH_ITER(hh, ip->neighs, neigh, tmp) {
-		const struct ipoib_peer *peer = neigh->peer;
-		uint8_t raw[IPOIB_ADDR_LEN];
-
-		print_ip(out, &neigh->addr);
-		text_printf(out, " state=%s", neigh_states[neigh->state]);
-		if (peer) {
-			raw[0] = peer->flags;
-			memcpy(raw + 1, peer->key, sizeof(peer->key));
-			text_printf(out, " address=");
-			print_addr(out, raw);
-		}
-		if (peer && peer->ah) {
-			text_printf(out, " lid=0x%x sl=%u", peer->route.lid, peer->route.sl);
-			print_mode(out, peer->conn);
-		}
-		text_printf(out, "\n");
+	if (!neigh)
+		return false;
+	print_ip(out, &neigh->addr);
+	text_printf(out, " state=%s", neigh_states[neigh->state]);
+	if (peer) {
+		raw[0] = peer->flags;
+		memcpy(raw + 1, peer->key, sizeof(peer->key));
+		text_printf(out, " address=");
+		print_addr(out, raw);
 	}
-	return 0;
+	if (peer && peer->ah) {
+		text_printf(out, " lid=0x%x sl=%u", peer->route.lid, peer->route.sl);
+		print_mode(out, peer->conn);
+	}
+	text_printf(out, "\n");
+	return true;
 }
 
 static const char *group_state(const struct ipoib_group *group)
@@ -163,18 +162,17 @@ static const char *group_state(const struct ipoib_group *group)
 	return group->state == GROUP_JOINING ? "joining" : "idle";
 }
 
-int ipoib_show_multicast(const struct ipoib *ip, struct textbuf *out)
+bool ipoib_show_group(const struct ipoib *ip, uint32_t *next, struct textbuf *out)
 {
-	const struct ipoib_group *group, *tmp;
+	const struct ipoib_group *group = slots_next(&ip->group_slots, next);
 	char text[INET6_ADDRSTRLEN];
 
-	HASH_ITER(hh, ip->groups, group, tmp) {
-		inet_ntop(AF_INET6, group->mgid.raw, text, sizeof(text));
-		text_printf(out, "%s state=%s", text, group_state(group));
-		if (group->ah)
-			text_printf(out, " mlid=0x%x qkey=0x%x", group->route.lid, group->qkey);
-		text_printf(out, "%s%s\n", group->host ? " host" : "",
-			    group->promisc ? " promisc" : "");
-	}
-	return 0;
+	if (!group)
+		return false;
+	inet_ntop(AF_INET6, group->mgid.raw, text, sizeof(text));
+	text_printf(out, "%s state=%s", text, group_state(group));
+	if (group->ah)
+		text_printf(out, " mlid=0x%x qkey=0x%x", group->route.lid, group->qkey);
+	text_printf(out, "%s%s\n", group->host ? " host" : "", group->promisc ? " promisc" : "");
+	return true;
 }
