@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,30 +18,35 @@
 struct word {
 	const char *name;
 	unsigned int number;
+	unsigned int command;		/* of ioctl(); 0: none */
 };
 
 static const struct word calls[] = {
-	{ "io_uring_setup", SYS_io_uring_setup },
-	{ "futex_waitv", SYS_futex_waitv },
-	{ NULL, 0 },
+	{ "io_uring_setup", SYS_io_uring_setup, 0 },
+	{ "futex_waitv", SYS_futex_waitv, 0 },
+	{ "procmap_query", SYS_ioctl, _IOC(_IOC_READ | _IOC_WRITE, 'f', 17, 104) },
+	{ NULL, 0, 0 },
 };
-static const struct word errnos[] = { { "EPERM", EPERM }, { "ENOSYS", ENOSYS }, { NULL, 0 } };
+static const struct word errnos[] = {
+	{ "EPERM", EPERM, 0 }, { "ENOSYS", ENOSYS, 0 }, { "ENOTTY", ENOTTY, 0 }, { NULL, 0, 0 },
+};
 
-static int find(const struct word *words, const char *name, unsigned int *number)
+static const struct word *find(const struct word *words, const char *name)
 {
 	for (; words->name; words++)
-		if (!strcmp(words->name, name)) {
-			*number = words->number;
-			return 0;
-		}
-	return -1;
+		if (!strcmp(words->name, name))
+			return words;
+	return NULL;
 }
 
-static int refuse(unsigned int call, unsigned int err)
+static int refuse(const struct word *call, unsigned int err)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call->number, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(call->command ? BPF_JMP | BPF_JEQ | BPF_K : BPF_JMP | BPF_JGE | BPF_K,
+			 call->command, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -54,13 +60,14 @@ static int refuse(unsigned int call, unsigned int err)
 
 int main(int argc, char **argv)
 {
-	unsigned int call, err;
+	const struct word *call = argc < 4 ? NULL : find(calls, argv[1]);
+	const struct word *err = argc < 4 ? NULL : find(errnos, argv[2]);
 
-	if (argc < 4 || find(calls, argv[1], &call) || find(errnos, argv[2], &err)) {
+	if (!call || !err) {
 		fprintf(stderr, "usage: refuse CALL ERRNO COMMAND...\n");
 		return 2;
 	}
-	if (refuse(call, err)) {
+	if (refuse(call, err->number)) {
 		perror("refuse");
 		return 1;
 	}

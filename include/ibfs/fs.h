@@ -19,6 +19,7 @@
 #include <ibfs/account.h>
 #include <ibfs/text.h>
 
+struct client;
 struct file;
 struct fs_req;
 struct ibfs;
@@ -101,6 +102,7 @@ struct fs_req {
 	 */
 	struct fs_cred cred;
 	struct fs_caller caller;
+	struct client *client;		/* who is called back until the answer, fs/client.h; or NULL */
 	void (*reply)(struct fs_req *req, ssize_t result, const void *data, size_t len);
 	/* the holder's; cancel: false if it is too late, the answer is on its way */
 	bool (*cancel)(struct fs_req *req);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a client's blocked thread told the kernel: /proc/TID/syscall gives its
- * system call's number and arguments (proc_pid_syscall(5)), process_vm_readv()
- * and process_vm_writev() follow the pointers.
+ * system call's number and arguments (proc_pid_syscall(5)).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fs/client.h"
 #include "fs/client_mem.h"
 
 #define WAIT_NS		20000		/* the first; each wait is longer by half */
@@ -63,16 +63,14 @@ static int read_syscall(int fd, long *nr, uint64_t arg[3])
 	return 0;
 }
 
-static int wait_syscall(pid_t tid, const atomic_int *stop, long *nr, uint64_t arg[3])
+static int wait_syscall(const struct client *client, const atomic_int *stop, long *nr,
+			uint64_t arg[3])
 {
 	struct timespec wait = { .tv_nsec = WAIT_NS };
-	char path[64];
-	int fd, ret = -EAGAIN;
+	int fd = client_open(client, "syscall", O_RDONLY), ret = -EAGAIN;
 
-	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	for (int i = 0; i < WAIT_ROUNDS; i++) {
 		ret = atomic_load(stop) ? -ECANCELED : read_syscall(fd, nr, arg);
 		if (ret != -EAGAIN)
@@ -84,19 +82,20 @@ static int wait_syscall(pid_t tid, const atomic_int *stop, long *nr, uint64_t ar
 	return ret == -EAGAIN ? -ENOENT : ret;
 }
 
+/* Its own parts, each of what is local there. */
 static int copy(const struct client_buf *buf, const struct iovec *remote, unsigned int num,
-		void *data, size_t len, bool write)
+		void *data, bool write)
 {
-	struct iovec local = { data, len };
-	ssize_t n;
+	struct iovec local = { .iov_base = data };
+	int err = 0;
 
-	if (write)
-		n = process_vm_writev(buf->tid, &local, 1, remote, num, 0);
-	else
-		n = process_vm_readv(buf->tid, &local, 1, remote, num, 0);
-	if (n < 0)
-		return -errno;
-	return (size_t)n == len ? 0 : -EFAULT;
+	for (unsigned int i = 0; i < num && !err; i++) {
+		local.iov_len = remote[i].iov_len;
+		err = write ? client_write(buf->client, &local, &remote[i], 1) :
+			      client_read(buf->client, &local, &remote[i], 1);
+		local.iov_base = (char *)local.iov_base + local.iov_len;
+	}
+	return err;
 }
 
 /* The client's array is its own to change: what was fetched is what counts. */
@@ -107,7 +106,7 @@ static int fetch_iov(struct client_buf *buf, uint64_t addr, uint64_t num)
 
 	if (!num || num > UIO_MAXIOV)
 		return -ENOENT;
-	ret = copy(buf, &remote, 1, buf->iov, remote.iov_len, false);
+	ret = copy(buf, &remote, 1, buf->iov, false);
 	if (ret)
 		return ret;
 	buf->num = (unsigned int)num;
@@ -125,20 +124,20 @@ static void sum_iov(struct client_buf *buf)
 	}
 }
 
-int client_buf_find(struct client_buf *buf, pid_t tid, const atomic_int *stop)
+int client_buf_find(struct client_buf *buf, struct client *client, const atomic_int *stop)
 {
 	const struct call *call;
 	uint64_t arg[3] = { 0 };
 	long nr = -1;
 	int ret;
 
-	ret = wait_syscall(tid, stop, &nr, arg);
+	ret = wait_syscall(client, stop, &nr, arg);
 	if (ret)
 		return ret;
 	call = find_call(nr);
 	if (!call)
 		return -ENOENT;
-	buf->tid = tid;
+	buf->client = client;
 	buf->write = call->write;
 	if (call->vec) {
 		ret = fetch_iov(buf, arg[1], arg[2]);
@@ -187,7 +186,7 @@ static int copy_slice(const struct client_buf *buf, size_t off, void *data, size
 	part = malloc(buf->num * sizeof(*part));
 	if (!part)
 		return -ENOMEM;
-	ret = copy(buf, part, slice(buf, off, len, part), data, len, write);
+	ret = copy(buf, part, slice(buf, off, len, part), data, write);
 	free(part);
 	return ret;
 }
@@ -202,17 +201,12 @@ int client_buf_write(const struct client_buf *buf, size_t off, const void *data,
 	return copy_slice(buf, off, (void *)data, len, true);
 }
 
-int client_memlock(pid_t pid, uint64_t *bytes)
+static int read_memlock(FILE *limits, uint64_t *bytes)
 {
 	static const char name[] = "Max locked memory";
-	char path[40], line[256];
 	int err = -EIO;
-	FILE *limits;
+	char line[256];
 
-	snprintf(path, sizeof(path), "/proc/%d/limits", (int)pid);
-	limits = fopen(path, "re");
-	if (!limits)
-		return -errno;
 	while (err && fgets(line, sizeof(line), limits)) {
 		if (strncmp(line, name, strlen(name)))
 			continue;
@@ -222,4 +216,27 @@ int client_memlock(pid_t pid, uint64_t *bytes)
 	}
 	fclose(limits);
 	return err;
+}
+
+int client_memlock(pid_t pid, uint64_t *bytes)
+{
+	FILE *limits;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/limits", (int)pid);
+	limits = fopen(path, "re");
+	return limits ? read_memlock(limits, bytes) : -errno;
+}
+
+int client_memlock_of(const struct client *client, uint64_t *bytes)
+{
+	int fd = client_open(client, "limits", O_RDONLY);
+	FILE *limits = fd >= 0 ? fdopen(fd, "r") : NULL;
+
+	if (limits)
+		return read_memlock(limits, bytes);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return -ENOMEM;
 }

@@ -13,6 +13,7 @@
 
 #include <ibfs/follow.h>
 
+#include "fs/client.h"
 #include "fs/lines.h"
 #include "fs/obj.h"
 #include "fs/rows.h"
@@ -192,6 +193,14 @@ static int file_new(const struct fs_req *req, struct file **filep)
 	return 0;
 }
 
+/* The answer is there at once: the caller goes on. */
+static ssize_t ended(struct fs_req *req, ssize_t ret)
+{
+	if (ret != FS_PENDING)
+		client_answered(req);
+	return ret;
+}
+
 ssize_t fs_open(struct fs_req *req, struct path path, unsigned int flags, struct file **filep)
 {
 	const struct kind_row *row;
@@ -215,7 +224,7 @@ ssize_t fs_open(struct fs_req *req, struct path path, unsigned int flags, struct
 	file->hints = row->ops->lines ? FILE_LINES : 0;
 	req->file = file;
 	*filep = file;
-	return file->ops->open ? file->ops->open(file, req) : 0;
+	return file->ops->open ? ended(req, file->ops->open(file, req)) : 0;
 }
 
 /* What is asked of an open file is asked with the rights of who opened it. */
@@ -232,7 +241,7 @@ ssize_t fs_read(struct fs_req *req, struct file *file, void *buf, size_t size, o
 {
 	begin(req, file);
 	if (file->ops->read)
-		return file->ops->read(file, req, buf, size, off);
+		return ended(req, file->ops->read(file, req, buf, size, off));
 	if (file->ops->show || file->ops->show_more)
 		return text_file_read(file, req, buf, size, off);
 	return -EINVAL;
@@ -242,7 +251,7 @@ static ssize_t write_now(struct fs_req *req, struct file *file, const void *buf,
 			 off_t off)
 {
 	if (file->ops->write)
-		return file->ops->write(file, req, buf, size, off);
+		return ended(req, file->ops->write(file, req, buf, size, off));
 	if (!file->ops->store)
 		return -EINVAL;
 	if (path_check(file->ibfs, file->path))
@@ -265,7 +274,7 @@ ssize_t fs_ioctl(struct fs_req *req, struct file *file, unsigned int cmd, uint64
 	begin(req, file);
 	if (!file->ops->ioctl)
 		return -ENOTTY;
-	return file->ops->ioctl(file, req, cmd, arg, in, in_len, out, out_room, out_len);
+	return ended(req, file->ops->ioctl(file, req, cmd, arg, in, in_len, out, out_room, out_len));
 }
 
 unsigned int fs_poll(struct file *file)
@@ -299,6 +308,7 @@ void fs_wake(struct file *file)
 void fs_reply(struct fs_req *req, ssize_t result, const void *data, size_t len)
 {
 	req->cancel = NULL;
+	client_answered(req);
 	req->reply(req, result, data, len);
 }
 

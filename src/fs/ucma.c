@@ -100,7 +100,7 @@ static ssize_t ucma_open(struct file *file, struct fs_req *req)
 	file->priv = uf;
 	file->hints |= FILE_STREAM;
 	DL_APPEND(req->ibfs->fs->ucmas, uf);
-	return 0;
+	return client_learn(req, &uf->opener);
 }
 
 static void ucma_release(struct file *file)

@@ -24,7 +24,6 @@
 #include <ev.h>
 #include <netinet/in.h>
 #include <rdma/rdma_user_cm.h>
-#include <stdatomic.h>
 #include <uthash.h>
 
 #include <ibfs/backend.h>
@@ -32,6 +31,7 @@
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
 
+#include "fs/client.h"
 #include "fs/madonce.h"
 #include "fs/tree.h"
 
@@ -88,6 +88,7 @@ struct ucma_event {
 struct ucma_file {
 	struct ucma_file *prev, *next;	/* of ibfs->fs->ucmas */
 	struct file *file;
+	struct client_id opener;
 	struct ucma_event *events;
 	struct ucma_cmd *waiting;	/* GET_EVENTs */
 	struct ucma_cmd *cmds;		/* whose answer is being written */
@@ -127,6 +128,12 @@ struct cma_hdr {
 	__be32 src[4], dst[4];		/* IPv4: the last word */
 };
 
+/* A client's network; ino 0: none. */
+struct ucma_netns {
+	dev_t dev;
+	ino_t ino;
+};
+
 struct ucma_id {
 	UT_hash_handle hh;
 	uint32_t num;
@@ -154,7 +161,7 @@ struct ucma_id {
 	uint32_t events_reported;
 	ev_timer timer;			/* ADDR_QUERY: looks again */
 	ev_tstamp deadline;
-	pid_t resolver;			/* whose network is asked for the neighbour */
+	struct ucma_netns netns;	/* that is asked for the neighbour */
 	struct ucma_path_query query;
 };
 
@@ -163,7 +170,7 @@ struct ucma_cmd {
 	struct ucma_cmd *prev, *next;
 	struct job job;
 	ev_timer patience;
-	atomic_int state;
+	struct client *client;		/* NULL: no helper was needed yet */
 	struct ucma_file *uf;
 	struct fs_req *req;
 	size_t count;			/* what write() returns */

@@ -83,19 +83,34 @@ static int open_netns(pid_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* While the client waits: later another process may have its number. */
+static struct ucma_netns look_netns(pid_t pid)
+{
+	struct ucma_netns netns = { 0 };
+	struct stat st;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+	if (!stat(path, &st))
+		netns = (struct ucma_netns){ st.st_dev, st.st_ino };
+	return netns;
+}
+
+static struct ipoib *interface_in(struct ibfs *ibfs, const union ucma_addr *addr,
+				  const struct ucma_netns *netns)
+{
+	const struct stat st = { .st_dev = netns->dev, .st_ino = netns->ino };
+	struct in6_addr in6 = ucma_addr_in6(addr);
+
+	return netns->ino ? ipoib_of_host(ibfs, &in6, &st) : NULL;
+}
+
 /* The interface that has the address, in the client's network. NULL: none. */
 static struct ipoib *interface_of(struct ibfs *ibfs, const union ucma_addr *addr, pid_t pid)
 {
-	struct in6_addr in6 = ucma_addr_in6(addr);
-	int ns = open_netns(pid);
-	struct ipoib *ip = NULL;
-	struct stat st;
+	const struct ucma_netns netns = look_netns(pid);
 
-	if (ns >= 0 && !fstat(ns, &st))
-		ip = ipoib_of_host(ibfs, &in6, &st);
-	if (ns >= 0)
-		close(ns);
-	return ip;
+	return interface_in(ibfs, addr, &netns);
 }
 
 struct ipoib *ucma_interface(const struct ucma_id *id, pid_t pid)
@@ -205,7 +220,7 @@ static void look(struct ucma_id *id)
 {
 	struct ibfs *ibfs = id->uf->file->ibfs;
 	struct in6_addr to = ucma_addr_in6(&id->dst);
-	struct ipoib *ip = interface_of(ibfs, &id->src, id->resolver);
+	struct ipoib *ip = interface_in(ibfs, &id->src, &id->netns);
 	int err;
 
 	err = ip ? ipoib_neighbour(ip, &to, &id->path.dgid) : -ENODEV;
@@ -343,7 +358,7 @@ static int resolve_ip(struct ucma_id *id, pid_t pid)
 		resolved_soon(id);
 		return 0;
 	}
-	id->resolver = pid;
+	id->netns = look_netns(pid);
 	start_timer(id, 0.);
 	return 0;
 }

@@ -265,7 +265,10 @@ int ucma_destroy_id(struct ucma_cmd *cmd)
 	return ucma_respond(cmd, req.response, &resp, sizeof(resp), sizeof(resp));
 }
 
-/* What is queued for the id goes with it to the file that asks. */
+/*
+ * What is queued for the id goes with it to the file that asks, which must have the
+ * rights of the file that has it.
+ */
 int ucma_migrate(struct ucma_cmd *cmd)
 {
 	struct rdma_ucm_migrate_resp resp;
@@ -278,7 +281,7 @@ int ucma_migrate(struct ucma_cmd *cmd)
 	if (err)
 		return err;
 	HASH_FIND(hh, cmd->req->ibfs->fs->ucma_ids, &req.id, sizeof(req.id), id);
-	if (!id || id->uf->file->opener.uid != cmd->req->cred.uid)
+	if (!id || client_id_differs(&cmd->uf->opener, &id->uf->opener))
 		return -ENOENT;
 	from = id->uf;
 	resp.events_reported = id->events_reported;

@@ -15,8 +15,6 @@
 /* A command whose helper hangs in a page that never comes doesn't stop a kill for longer. */
 #define PATIENCE	1.0		/* seconds */
 
-enum { WAITS, AT_WORK, GIVEN_UP };
-
 static struct ucma_cmd *from_job(struct job *job)
 {
 	return (struct ucma_cmd *)((char *)job - offsetof(struct ucma_cmd, job));
@@ -93,17 +91,15 @@ static void detach(struct ucma_cmd *cmd)
 	DL_DELETE(cmd->uf->cmds, cmd);
 }
 
-static void disowned(struct job *job)
+static void cmd_free(struct ucma_cmd *cmd)
 {
-	free(from_job(job));
+	client_put(cmd->client);
+	free(cmd);
 }
 
-/* Helper: true, unless the command was given up meanwhile. */
-static bool begin(struct ucma_cmd *cmd)
+static void disowned(struct job *job)
 {
-	int state = WAITS;
-
-	return atomic_compare_exchange_strong(&cmd->state, &state, AT_WORK);
+	cmd_free(from_job(job));
 }
 
 static void write_run(struct job *job)
@@ -112,9 +108,9 @@ static void write_run(struct job *job)
 	struct iovec local = { cmd->out, cmd->out_len };
 	struct iovec remote = { (void *)(uintptr_t)cmd->response, cmd->out_len };
 
-	if (begin(cmd) && process_vm_writev(job->pid, &local, 1, &remote, 1, 0) !=
-	    (ssize_t)cmd->out_len)
-		cmd->err = -EFAULT;
+	cmd->err = client_bind(cmd->client);
+	if (!cmd->err)
+		cmd->err = client_write(cmd->client, &local, &remote, 1);
 }
 
 static void read_run(struct job *job)
@@ -123,9 +119,9 @@ static void read_run(struct job *job)
 	struct iovec local = { cmd->out, cmd->out_len };
 	struct iovec remote = { (void *)(uintptr_t)cmd->response, cmd->out_len };
 
-	if (begin(cmd) && process_vm_readv(job->pid, &local, 1, &remote, 1, 0) !=
-	    (ssize_t)cmd->out_len)
-		cmd->err = -EFAULT;
+	cmd->err = client_bind(cmd->client);
+	if (!cmd->err)
+		cmd->err = client_read(cmd->client, &local, &remote, 1);
 }
 
 static void finish(struct ucma_cmd *cmd, int err)
@@ -133,8 +129,9 @@ static void finish(struct ucma_cmd *cmd, int err)
 	struct fs_req *req = cmd->req;
 	ssize_t result = err ? err : (ssize_t)cmd->count;
 
+	client_error(req, cmd->client, "rdma_cm", err);
 	settle(cmd, err);
-	free(cmd);
+	cmd_free(cmd);
 	fs_reply(req, result, NULL, 0);
 }
 
@@ -157,9 +154,7 @@ static void read_done(struct job *job)
 void ucma_give_up(struct ucma_cmd *cmd, int err)
 {
 	struct fs_req *req = cmd->req;
-	int state = WAITS;
 
-	atomic_compare_exchange_strong(&cmd->state, &state, GIVEN_UP);
 	detach(cmd);
 	settle(cmd, err);
 	offload_disown(&cmd->job);
@@ -185,6 +180,9 @@ static int start(struct ucma_cmd *cmd, void (*run)(struct job *), void (*done)(s
 {
 	int err;
 
+	cmd->client = client_new(cmd->req, &cmd->uf->opener);
+	if (!cmd->client)
+		return -ENOMEM;
 	cmd->job.ibfs = cmd->req->ibfs;
 	cmd->job.pid = cmd->req->caller.pid;
 	cmd->job.uid = cmd->req->caller.uid;
@@ -194,8 +192,11 @@ static int start(struct ucma_cmd *cmd, void (*run)(struct job *), void (*done)(s
 	ev_timer_init(&cmd->patience, on_patience, PATIENCE, 0.);
 	cmd->patience.data = cmd;
 	err = offload(&cmd->job);
-	if (err)
+	if (err) {
+		client_put(cmd->client);
+		cmd->client = NULL;
 		return err;
+	}
 	DL_APPEND(cmd->uf->cmds, cmd);
 	cmd->req->priv = cmd;
 	cmd->req->cancel = cancel;
@@ -209,7 +210,7 @@ ssize_t ucma_answer(struct ucma_cmd *cmd)
 	if (ret == FS_PENDING)
 		return ret;
 	settle(cmd, ret);
-	free(cmd);
+	cmd_free(cmd);
 	return ret;
 }
 

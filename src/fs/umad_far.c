@@ -9,6 +9,10 @@
  * on which success or failure depends. A long write's rest is fetched from the
  * caller at once, so that its error is the whole write's.
  *
+ * The memory is what the caller itself told the kernel, in a system call on the file:
+ * who opened that gets nothing by it. A request of another user comes of a page that
+ * is mapped from the file, and has no such system call behind it.
+ *
  * Helpers see only a job's own copies; what they find is used in the loop.
  */
 #include <errno.h>
@@ -19,6 +23,7 @@
 
 #include <ibfs/ibfs.h>
 
+#include "fs/client.h"
 #include "fs/client_mem.h"
 #include "fs/tree.h"
 #include "fs/umad.h"
@@ -37,6 +42,7 @@ struct umad_job {
 	atomic_int state;
 	struct umad_file *uf;
 	struct fs_req *req;
+	struct client *client;
 	size_t size;			/* of the front end's request */
 	off_t off;
 	/* a read's */
@@ -125,6 +131,7 @@ static void job_free(struct job *base)
 {
 	struct umad_job *job = from_job(base);
 
+	client_put(job->client);
 	free(job->data);
 	free(job);
 }
@@ -178,7 +185,9 @@ static struct umad_job *job_new(struct umad_file *uf, struct fs_req *req, size_t
 	if (!job)
 		return NULL;
 	job->data = malloc(len);
-	if (!job->data) {
+	job->client = job->data ? client_new(req, NULL) : NULL;
+	if (!job->client) {
+		free(job->data);
 		free(job);
 		return NULL;
 	}
@@ -238,7 +247,9 @@ static void run_read(struct job *base)
 	struct umad_job *job = from_job(base);
 	int state = JOB_LOOKS;
 
-	job->err = client_buf_find(&job->buf, base->pid, &job->state);
+	job->err = client_bind(job->client);
+	if (!job->err)
+		job->err = client_buf_find(&job->buf, job->client, &job->state);
 	if (!job->err && (job->buf.write || job->buf.total < job->size))
 		job->err = -ENOENT;
 	if (job->err || job->buf.total >= job->need)
@@ -285,12 +296,14 @@ static void read_done(struct job *base)
 ssize_t umad_far_read(struct umad_file *uf, struct fs_req *req, struct umad_mad *mad)
 {
 	size_t hdr = umad_hdr_size(uf);
-	struct umad_job *job;
+	struct umad_job *job = NULL;
+	int err = fs_same_user(req->file, req);
 
-	job = req->caller.pid ? job_new(uf, req, req->size, hdr + UMAD_SEGMENT) : NULL;
+	if (!err && req->caller.pid)
+		job = job_new(uf, req, req->size, hdr + UMAD_SEGMENT);
 	if (!job) {
 		umad_requeue(uf, mad);
-		return -ENOSPC;
+		return err ? err : -ENOSPC;
 	}
 	job->mad = mad;
 	job->need = hdr + mad->len;
@@ -310,7 +323,9 @@ static void run_write(struct job *base)
 	size_t total;
 	uint8_t *data;
 
-	job->err = client_buf_find(&job->buf, base->pid, &job->state);
+	job->err = client_bind(job->client);
+	if (!job->err)
+		job->err = client_buf_find(&job->buf, job->client, &job->state);
 	if (job->err || !job->buf.write || job->buf.total <= job->len) {
 		job->err = 0;
 		return;
@@ -348,8 +363,12 @@ static void write_done(struct job *base)
 ssize_t umad_far_write(struct umad_file *uf, struct fs_req *req, const void *buf, size_t size,
 		       off_t off)
 {
-	struct umad_job *job = job_new(uf, req, size, size);
+	int err = fs_same_user(req->file, req);
+	struct umad_job *job;
 
+	if (err)
+		return err;
+	job = job_new(uf, req, size, size);
 	if (!job)
 		return -ENOMEM;
 	job->off = off;

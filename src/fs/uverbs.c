@@ -154,7 +154,7 @@ static ssize_t uverbs_open(struct file *file, struct fs_req *req)
 	file->priv = uf;
 	file->backing = uf->space->rings.fd;
 	DL_APPEND(fs->uverbs, uf);
-	return 0;
+	return client_learn(req, &uf->opener);
 }
 
 /* The context's objects and events end; the file may stay. */

@@ -31,9 +31,9 @@
 #include <ibfs/uverbs_bells.h>
 #include <ibfs/verbs.h>
 
+#include "fs/client.h"
 #include "fs/tree.h"
 
-struct iovec;
 struct uobj;
 struct uv_attr;
 struct uv_call;
@@ -82,20 +82,13 @@ struct uv_range {
 	uint64_t start, length;
 	bool write;
 	bool on_demand;			/* looked at when it is used; length UINT64_MAX: all there is */
-	int fd;				/* /proc/PID/mem, bound to the address space; -1: none */
 	struct uv_shared shared;
-	pid_t tgid;
-	uint8_t program[16];		/* which of the programs that the process has been */
 	uint64_t limit;			/* RLIMIT_MEMLOCK, or UINT64_MAX */
 };
 void uv_range_init(struct uv_range *range);
-/* Helper: 0, -EFAULT (not mapped, or not so), -EPERM, -ESRCH. Afterwards the fds are the caller's. */
-int uv_range_look(struct uv_range *range, pid_t tid);
+/* Helper: 0, -EFAULT (not mapped, or not so), -ECANCELED. Afterwards shared.fd is the caller's. */
+int uv_range_look(struct uv_range *range, struct client *client);
 void uv_range_drop(struct uv_range *range);
-/* Helper: whose thread it is; -ESRCH, -ENOENT. */
-int uv_tgid(pid_t tid, pid_t *tgid);
-/* Helper: may the process read, or write, all of it now? 0, -EFAULT. */
-int uv_range_check(pid_t tgid, uint64_t start, uint64_t length, bool write);
 
 /*
  * Bytes that a process has registered, for its RLIMIT_MEMLOCK. Of one address
@@ -105,22 +98,23 @@ struct uv_pin {
 	struct uv_pin *prev, *next;
 	pid_t tgid;
 	uid_t uid;
-	uint8_t program[16];
+	uint8_t program[CLIENT_PROGRAM];	/* all zero: not known */
 	struct uv_space_file *file;	/* NULL: none of it is private */
 	uint64_t bytes, limit;
 	unsigned int refs;
 };
 /* -ENOMEM; -EPERM: it may not lock anything. */
-int uv_pin(struct fs *fs, const struct uv_range *range, uid_t uid, struct uv_pin **pin);
+int uv_pin(struct fs *fs, const struct client *client, const struct uv_range *range, uid_t uid,
+	   struct uv_pin **pin);
 void uv_unpin(struct fs *fs, struct uv_pin *pin, uint64_t bytes);
 struct textbuf;
 /* A line a process, as in the tree's `pinned`. */
 void uv_pins_show(const struct fs *fs, struct textbuf *out);
 /* What a range counts for there: the pages that it touches, in bytes. */
 uint64_t uv_range_bytes(const struct uv_range *range);
-/* Uses the range's fds up, also when it fails: NULL. The range begins at *off of the memory. */
-struct memory *uv_memory(struct ibfs *ibfs, struct uv_range *range, struct uv_pin *pin,
-			 uint64_t *off);
+/* Uses the range's fd up, also when it fails: NULL. The range begins at *off of the memory. */
+struct memory *uv_memory(struct ibfs *ibfs, struct client *client, struct uv_range *range,
+			 struct uv_pin *pin, uint64_t *off);
 
 /* --- objects (uverbs_obj.c) --- */
 
@@ -264,15 +258,12 @@ const struct uv_method *uv_method(uint32_t cmd, bool ex);	/* NULL: none */
 /* By a header's command, with its flags. -EINVAL, -EOPNOTSUPP. */
 int uv_find_method(uint32_t command, const struct uv_method **method);
 
-/* Once a command was given up its client may be gone, and another have its number. */
-enum { UV_WAITS, UV_WRITES, UV_GIVEN_UP };
-
 /* A command on its way. */
 struct uv_cmd {
 	struct uv_cmd *prev, *next;
 	struct job job;
 	struct ev_timer patience;
-	atomic_int state;		/* UV_* below: between loop and helper */
+	struct client *client;		/* NULL: no helper was needed yet */
 	struct uverbs_file *uf;
 	struct fs_req *req;
 	const struct uv_method *method;	/* NULL: an ioctl's own */
@@ -288,6 +279,7 @@ struct uv_cmd {
 	int result;			/* -errno that goes with an answer (POST_SEND); else 0 */
 	/* what prep() found */
 	struct uv_range range;
+	int sock;			/* -1: none */
 	uint64_t fd_id;			/* of a descriptor of an event file */
 	unsigned int turns;		/* that it was put off */
 	const struct uv_attr *event_file;	/* an ioctl's choice for an object's events */
@@ -312,16 +304,8 @@ int uv_made(struct uv_cmd *cmd, struct uobj *obj, int err);
 int uv_destroy_queue(struct uv_cmd *cmd, enum uobj_type type);
 /* Run a command (the caller's, on its stack): what the request's operation returns. */
 ssize_t uv_command(struct uv_cmd *cmd);
-/*
- * Helper: move bytes from and to the client's memory, num parts of one length
- * each. 0, -EFAULT, -EPERM.
- */
-int uv_client_read(pid_t tid, const struct iovec *local, const struct iovec *remote,
-		   unsigned int num);
-int uv_client_write(pid_t tid, const struct iovec *local, const struct iovec *remote,
-		    unsigned int num);
 /* Helper: the number of the event file behind a client's descriptor. -EBADF, -EINVAL, -EPERM. */
-int uv_event_file_of(pid_t tid, int64_t fd, uint64_t *id);
+int uv_event_file_of(const struct client *client, int64_t fd, uint64_t *id);
 /* End one that waits by err; its helper, if any, goes on alone. */
 void uv_give_up(struct uv_cmd *cmd, int err);
 
@@ -339,6 +323,7 @@ ssize_t uverbs_ioctl(struct file *file, struct fs_req *req, unsigned int number,
 struct uverbs_file {
 	struct uverbs_file *prev, *next;	/* of fs->uverbs */
 	struct file *file;
+	struct client_id opener;
 	struct ibfs_device *dev;	/* NULL: gone */
 	char name[20];
 	uint32_t node;			/* the front end's number of the file */

@@ -24,7 +24,7 @@ int uv_create_comp_channel(struct uv_cmd *cmd)
 static int channel_of(struct uv_cmd *cmd, int32_t fd)
 {
 	cmd->fd_id = NO_CHANNEL;
-	return fd < 0 ? 0 : uv_event_file_of(cmd->job.pid, fd, &cmd->fd_id);
+	return fd < 0 ? 0 : uv_event_file_of(cmd->client, fd, &cmd->fd_id);
 }
 
 void uv_prep_create_cq(struct uv_cmd *cmd)

@@ -219,19 +219,16 @@ void uv_events_close(struct uv_events *events)
  * Any file that is called so is taken, since only the context's own are looked
  * for later.
  */
-int uv_event_file_of(pid_t tid, int64_t fd, uint64_t *id)
+int uv_event_file_of(const struct client *client, int64_t fd, uint64_t *id)
 {
-	char path[48], target[256];
-	char *name, *gone;
-	ssize_t n;
+	char *name, *gone, target[256];
+	int err;
 
 	if (fd != (int)fd)
 		return -EINVAL;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)tid, (int)fd);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n < 0)
-		return errno == EACCES ? -EPERM : -EBADF;
-	target[n] = '\0';
+	err = client_fd_name(client, (int)fd, target, sizeof(target));
+	if (err)
+		return err == -EACCES ? -EPERM : -EBADF;
 	gone = strstr(target, " (deleted)");
 	if (gone)
 		*gone = '\0';

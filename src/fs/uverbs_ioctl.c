@@ -148,7 +148,7 @@ static int take_attr(struct uv_cmd *cmd, const struct ib_uverbs_attr *from, unsi
 	if (spec->type == UVA_IN || spec->type == UVA_OUT)
 		return check_bytes(spec, from);
 	if (spec->type == UVA_FD && !check_object(from))
-		return uv_event_file_of(cmd->job.pid, from->data_s64, &attr->fd_id);
+		return uv_event_file_of(cmd->client, from->data_s64, &attr->fd_id);
 	return check_object(from);
 }
 
@@ -202,7 +202,7 @@ static int fetch_data(struct uv_cmd *cmd)
 		}
 		at += aligned(attr->len);
 	}
-	return uv_client_read(cmd->job.pid, local, remote, num);
+	return client_read(cmd->client, local, remote, num);
 }
 
 /* Of a struct that grew: what is not known here has to be 0. */
@@ -250,7 +250,7 @@ int uv_call_fetch(struct uv_cmd *cmd)
 	struct iovec remote = { (void *)(uintptr_t)call->user, local.iov_len };
 	int err;
 
-	err = uv_client_read(cmd->job.pid, &local, &remote, call->num ? 1 : 0);
+	err = client_read(cmd->client, &local, &remote, call->num ? 1 : 0);
 	if (!err)
 		err = take_attrs(cmd);
 	if (!err)
@@ -356,7 +356,7 @@ int uv_call_respond(struct uv_cmd *cmd)
 	for (unsigned int i = 0; i < call->method->num_attrs; i++)
 		if (call->given[i].spec && call->given[i].set)
 			add_attr(&answer, call, &call->given[i]);
-	return uv_client_write(cmd->job.pid, answer.local, answer.remote, answer.num);
+	return client_write(cmd->client, answer.local, answer.remote, answer.num);
 }
 
 /* --- the ioctl --- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory of processes: what is counted against RLIMIT_MEMLOCK, and transfers.
- * /proc/PID/mem, opened at registration, stays bound to the address space: a
- * later process of the same number, or another program in the same process, is
- * never reached. Calls that touch a client's memory may sleep for ever, if it
- * wants them to: they are quick jobs, or a helper thread's.
+ * The client that registers is kept for its address space: a later process of the
+ * same number, or another program in the same process, is never reached. Calls that
+ * touch a client's memory may sleep for ever, if it wants them to: they are quick
+ * jobs, or a helper thread's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@
 #include "fs/obj.h"
 #include "fs/uverbs.h"
 
-/* /proc/PID/mem of an address space. */
+/* An address space. */
 struct uv_space_file {
 	unsigned int refs;		/* its pin's, and one a memory */
-	int fd;
+	struct client *client;		/* kept for its memory */
 };
 
 struct uv_mem {
@@ -61,46 +61,47 @@ static void file_put(struct uv_space_file *file)
 {
 	if (!file || --file->refs)
 		return;
-	close(file->fd);
+	client_put(file->client);
 	free(file);
 }
 
-static struct uv_pin *pin_find(const struct fs *fs, const struct uv_range *range)
+static struct uv_pin *pin_find(const struct fs *fs, const struct client *client, uid_t uid)
 {
 	struct uv_pin *pin;
 
 	DL_FOREACH(fs->uv_pins, pin)
-		if (pin->tgid == range->tgid &&
-		    !memcmp(pin->program, range->program, sizeof(pin->program)))
+		if (pin->tgid == client->tgid && pin->uid == uid &&
+		    !memcmp(pin->program, client->id.program, sizeof(pin->program)))
 			return pin;
 	return NULL;
 }
 
-static struct uv_pin *pin_new(struct fs *fs, const struct uv_range *range, uid_t uid)
+static struct uv_pin *pin_new(struct fs *fs, const struct client *client, uid_t uid)
 {
 	struct uv_pin *pin = calloc(1, sizeof(*pin));
 
 	if (!pin)
 		return NULL;
-	pin->tgid = range->tgid;
+	pin->tgid = client->tgid;
 	pin->uid = uid;
-	memcpy(pin->program, range->program, sizeof(pin->program));
+	memcpy(pin->program, client->id.program, sizeof(pin->program));
 	DL_APPEND(fs->uv_pins, pin);
 	return pin;
 }
 
 /* can_do_mlock() and the check of mm->pinned_vm in the kernel's ib_umem_get(). */
-int uv_pin(struct fs *fs, const struct uv_range *range, uid_t uid, struct uv_pin **out)
+int uv_pin(struct fs *fs, const struct client *client, const struct uv_range *range, uid_t uid,
+	   struct uv_pin **out)
 {
 	uint64_t bytes = uv_range_bytes(range);
-	struct uv_pin *pin = pin_find(fs, range);
+	struct uv_pin *pin = pin_find(fs, client, uid);
 
 	if (!range->limit)
 		return -EPERM;
 	if ((pin ? pin->bytes : 0) + bytes > range->limit)
 		return -ENOMEM;
 	if (!pin)
-		pin = pin_new(fs, range, uid);
+		pin = pin_new(fs, client, uid);
 	if (!pin)
 		return -ENOMEM;
 	pin->limit = range->limit;
@@ -140,21 +141,7 @@ static void mem_put(struct uv_mem *mem)
 
 static int io_move(struct uv_io *io, void *buf, size_t len, bool write)
 {
-	int fd = io->mem->file->fd;
-	size_t done = 0;
-
-	while (done < len) {
-		char *at = (char *)buf + done;
-		ssize_t n = write ? pwrite(fd, at, len - done, io->addr + done) :
-				    pread(fd, at, len - done, io->addr + done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EFAULT;
-		done += n;
-	}
-	return 0;
+	return client_move(io->mem->file->client, buf, io->addr, len, write);
 }
 
 /* Helper. A client's atomics come one after the other, as its jobs do. */
@@ -175,7 +162,7 @@ static void io_run(struct job *job)
 	size_t len = io->op == MEM_ATOMIC ? sizeof(io->atomic.orig) : io->len;
 
 	if (io->mem->on_demand)
-		io->err = uv_range_check(job->pid, io->addr, len, io->op != MEM_READ);
+		io->err = client_check(io->mem->file->client, io->addr, len, io->op != MEM_READ, NULL);
 	if (io->err)
 		return;
 	if (io->op == MEM_ATOMIC)
@@ -262,24 +249,23 @@ static const struct remote_ops process_ops = {
 	.free = mem_free,
 };
 
-/* One descriptor serves all that the process registers. */
-static struct uv_space_file *pin_file(struct uv_pin *pin, struct uv_range *range)
+/* One client serves for all that the process registers. */
+static struct uv_space_file *pin_file(struct uv_pin *pin, struct client *client)
 {
 	if (!pin->file) {
 		pin->file = calloc(1, sizeof(*pin->file));
 		if (!pin->file)
 			return NULL;
 		pin->file->refs = 1;
-		pin->file->fd = range->fd;
-		range->fd = -1;
+		pin->file->client = client_keep_memory(client);
 	}
 	pin->file->refs++;
 	return pin->file;
 }
 
 /* From the start of a page, so that what is aligned there is aligned here. */
-static struct memory *process_memory(struct ibfs *ibfs, struct uv_range *range, struct uv_pin *pin,
-				     uint64_t *off)
+static struct memory *process_memory(struct ibfs *ibfs, struct client *client,
+				     const struct uv_range *range, struct uv_pin *pin, uint64_t *off)
 {
 	struct uv_mem *mem = calloc(1, sizeof(*mem));
 	struct memory *memory;
@@ -288,12 +274,12 @@ static struct memory *process_memory(struct ibfs *ibfs, struct uv_range *range, 
 		return NULL;
 	mem->refs = 1;
 	mem->ibfs = ibfs;
-	mem->pid = range->tgid;
+	mem->pid = client->tgid;
 	mem->uid = pin->uid;
 	mem->on_demand = range->on_demand;
 	*off = range->start % sysconf(_SC_PAGESIZE);
 	mem->start = range->start - *off;
-	mem->file = pin_file(pin, range);
+	mem->file = pin_file(pin, client);
 	memory = mem->file ? memory_remote(&process_ops, mem, *off + range->length) : NULL;
 	if (!memory)
 		mem_put(mem);
@@ -311,15 +297,15 @@ static struct memory *shared_memory(const struct uv_range *range, uint64_t *off)
 	return memory_share(shared->fd, from, end - from, shared->page);
 }
 
-struct memory *uv_memory(struct ibfs *ibfs, struct uv_range *range, struct uv_pin *pin,
-			 uint64_t *off)
+struct memory *uv_memory(struct ibfs *ibfs, struct client *client, struct uv_range *range,
+			 struct uv_pin *pin, uint64_t *off)
 {
 	struct memory *memory = NULL;
 
 	if (range->shared.fd >= 0)
 		memory = shared_memory(range, off);
 	if (!memory)
-		memory = process_memory(ibfs, range, pin, off);
+		memory = process_memory(ibfs, client, range, pin, off);
 	uv_range_drop(range);
 	return memory;
 }

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,7 +66,7 @@ static int look(struct uv_cmd *cmd, uint64_t start, uint64_t length, uint64_t hc
 	cmd->range.start = start;
 	cmd->range.length = length;
 	cmd->range.write = writes(access);
-	return uv_range_look(&cmd->range, cmd->job.pid);
+	return uv_range_look(&cmd->range, cmd->client);
 }
 
 void uv_prep_reg_mr(struct uv_cmd *cmd)
@@ -81,12 +81,12 @@ void uv_prep_reg_mr(struct uv_cmd *cmd)
 static int take_range(struct uv_cmd *cmd, struct uv_pin **pin, struct ibfs_mr_init *init)
 {
 	struct fs *fs = cmd->req->ibfs->fs;
-	int err = uv_pin(fs, &cmd->range, cmd->req->cred.uid, pin);
+	int err = uv_pin(fs, cmd->client, &cmd->range, cmd->req->cred.uid, pin);
 
 	if (err)
 		return ibfs_fail(cmd->req->ibfs, -err, "%s: process %d registers more than RLIMIT_MEMLOCK",
-				 cmd->uf->name, (int)cmd->range.tgid);
-	init->mem = uv_memory(cmd->req->ibfs, &cmd->range, *pin, &init->mem_off);
+				 cmd->uf->name, (int)cmd->client->tgid);
+	init->mem = uv_memory(cmd->req->ibfs, cmd->client, &cmd->range, *pin, &init->mem_off);
 	if (init->mem)
 		return 0;
 	uv_unpin(fs, *pin, uv_range_bytes(&cmd->range));
@@ -301,14 +301,12 @@ int uv_destroy_ah(struct uv_cmd *cmd)
 void uv_prep_open_xrcd(struct uv_cmd *cmd)
 {
 	struct ib_uverbs_open_xrcd req;
-	char path[48];
 
 	uv_request(cmd, &req, sizeof(req));
 	cmd->err = 0;
 	if (req.fd == UINT32_MAX)
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%u", (int)cmd->job.pid, req.fd);
-	if (stat(path, &cmd->fd_stat))
+	if (req.fd > INT_MAX || client_fd_stat(cmd->client, (int)req.fd, &cmd->fd_stat))
 		cmd->err = -EBADF;
 }
 

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <ibfs/uverbs_rings.h>
 
@@ -31,21 +29,10 @@ static int check_socket(int fd)
 void uv_prep_rings(struct uv_cmd *cmd)
 {
 	struct ibfs_uverbs_rings req;
-	int pidfd;
 
 	uv_request(cmd, &req, sizeof(req));
-	cmd->err = uv_tgid(cmd->job.pid, &cmd->range.tgid);
-	if (cmd->err)
-		return;
-	pidfd = (int)syscall(SYS_pidfd_open, cmd->range.tgid, 0);
-	if (pidfd >= 0)
-		cmd->range.fd = (int)syscall(SYS_pidfd_getfd, pidfd, req.sock, 0);
-	if (cmd->range.fd < 0)
-		cmd->err = -errno;
-	if (pidfd >= 0)
-		close(pidfd);
-	if (!cmd->err)
-		cmd->err = check_socket(cmd->range.fd);
+	cmd->sock = client_fd_take(cmd->client, req.sock);
+	cmd->err = cmd->sock < 0 ? cmd->sock : check_socket(cmd->sock);
 }
 
 int uv_rings(struct uv_cmd *cmd)
@@ -64,5 +51,5 @@ int uv_rings(struct uv_cmd *cmd)
 	};
 
 	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	return sendmsg(cmd->range.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -errno;
+	return sendmsg(cmd->sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 #include <utlist.h>
 
 #include <ibfs/ibfs.h>
@@ -66,6 +67,9 @@ void uv_mminfo(const struct ibfs_ring *ring, struct mminfo *info)
 static void cmd_free(struct uv_cmd *cmd)
 {
 	uv_range_drop(&cmd->range);
+	if (cmd->sock >= 0)
+		close(cmd->sock);
+	client_put(cmd->client);
 	uv_call_free(cmd->call);
 	free(cmd->out);
 	free(cmd);
@@ -109,6 +113,7 @@ static void finish(struct uv_cmd *cmd, int err)
 	struct fs_req *req = cmd->req;
 	ssize_t result = err ? err : (ssize_t)cmd->count;
 
+	client_error(req, cmd->client, cmd->uf->name, err);
 	settle(cmd, err);
 	detach(cmd);
 	cmd_free(cmd);
@@ -118,9 +123,7 @@ static void finish(struct uv_cmd *cmd, int err)
 void uv_give_up(struct uv_cmd *cmd, int err)
 {
 	struct fs_req *req = cmd->req;
-	int state = UV_WAITS;
 
-	atomic_compare_exchange_strong(&cmd->state, &state, UV_GIVEN_UP);
 	settle(cmd, err);
 	detach(cmd);
 	offload_disown(&cmd->job);
@@ -143,33 +146,12 @@ static bool cancel(struct fs_req *req)
 	return false;
 }
 
-static int moved(ssize_t n, const struct iovec *parts, unsigned int num)
-{
-	size_t all = 0;
-
-	for (unsigned int i = 0; i < num; i++)
-		all += parts[i].iov_len;
-	return n == (ssize_t)all ? 0 : n < 0 && errno == EPERM ? -EPERM : -EFAULT;
-}
-
-int uv_client_read(pid_t tid, const struct iovec *local, const struct iovec *remote,
-		   unsigned int num)
-{
-	return num ? moved(process_vm_readv(tid, local, num, remote, num, 0), local, num) : 0;
-}
-
-int uv_client_write(pid_t tid, const struct iovec *local, const struct iovec *remote,
-		    unsigned int num)
-{
-	return num ? moved(process_vm_writev(tid, local, num, remote, num, 0), local, num) : 0;
-}
-
-static int write_client(pid_t tid, uint64_t addr, const void *data, size_t len)
+static int write_client(const struct uv_cmd *cmd, uint64_t addr, const void *data, size_t len)
 {
 	struct iovec local = { (void *)data, len };
 	struct iovec remote = { (void *)(uintptr_t)addr, len };
 
-	return uv_client_write(tid, &local, &remote, 1);
+	return client_write(cmd->client, &local, &remote, 1);
 }
 
 /* The answer ends with what was used; an extended one's core part is cleared to its end. */
@@ -181,20 +163,19 @@ static int respond(const struct uv_cmd *cmd)
 		len = cmd->out_len;
 	if (cmd->drv_out_used)
 		len = cmd->out_len + cmd->drv_out_used;
-	return len ? write_client(cmd->job.pid, cmd->response, cmd->out, len) : 0;
+	return len ? write_client(cmd, cmd->response, cmd->out, len) : 0;
 }
 
 /* Helper. */
 static void respond_run(struct job *job)
 {
 	struct uv_cmd *cmd = from_job(job);
-	int state = UV_WAITS;
 
-	if (!atomic_compare_exchange_strong(&cmd->state, &state, UV_WRITES))
-		return;
-	cmd->err = cmd->call ? uv_call_respond(cmd) : respond(cmd);
+	cmd->err = client_bind(cmd->client);
+	if (!cmd->err)
+		cmd->err = cmd->call ? uv_call_respond(cmd) : respond(cmd);
 	if (!cmd->err && cmd->also_at)
-		cmd->err = write_client(job->pid, cmd->also_at, &cmd->also, sizeof(cmd->also));
+		cmd->err = write_client(cmd, cmd->also_at, &cmd->also, sizeof(cmd->also));
 }
 
 static void respond_done(struct job *job)
@@ -240,9 +221,8 @@ static void prep_run(struct job *job)
 {
 	struct uv_cmd *cmd = from_job(job);
 
-	if (atomic_load(&cmd->state) == UV_GIVEN_UP)
-		return;
-	if (cmd->call) {
+	cmd->err = client_bind(cmd->client);
+	if (!cmd->err && cmd->call) {
 		cmd->err = uv_call_fetch(cmd);
 		if (!cmd->err)
 			cmd->err = out_alloc(cmd);
@@ -262,6 +242,7 @@ static void prep_done(struct job *job)
 	struct uv_cmd *cmd = from_job(job);
 	int ret = cmd->err ? cmd->err : execute(cmd);
 
+	client_rest(cmd->client);
 	if (ret > 0) {
 		cmd->job.run = ret == UV_LATER ? turn_run : respond_run;
 		cmd->job.done = ret == UV_LATER ? prep_done : respond_done;
@@ -304,6 +285,11 @@ static struct uv_cmd *keep(const struct uv_cmd *cmd)
 		memcpy(in, cmd->in, cmd->in_len);
 	if (cmd->drv_in_len)
 		memcpy(in + cmd->in_len, cmd->drv_in, cmd->drv_in_len);
+	copy->client = client_new(cmd->req, &cmd->uf->opener);
+	if (!copy->client) {
+		free(copy);
+		return NULL;
+	}
 	copy->in = in;
 	copy->drv_in = in + cmd->in_len;
 	copy->job.ibfs = cmd->req->ibfs;
@@ -347,6 +333,7 @@ ssize_t uv_command(struct uv_cmd *cmd)
 	int err;
 
 	uv_range_init(&cmd->range);
+	cmd->sock = -1;
 	if (cmd->call)
 		return run_later(cmd);
 	err = out_alloc(cmd);
