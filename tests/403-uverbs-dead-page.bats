@@ -9,6 +9,7 @@ teardown() { stop_ibfs; }
 stuck()
 {
 	need_root; need_unshare
+	export ASAN_OPTIONS=verify_asan_link_order=0
 	spawn dead ib "$BUILD/tests/uverbs_memory" dead_for_ever
 	wait_for -t 30 stuck_or_gone
 	file_has "$IBFS_DIR/dead.log" stuck || skip "no FUSE file system can be mounted here"
@@ -16,7 +17,6 @@ stuck()
 stuck_or_gone() { file_has "$IBFS_DIR/dead.log" stuck || is_gone "$(spawned dead)"; }
 
 @test "a page that never comes: other clients go on, and it ends with its process" {
-	export ASAN_OPTIONS=verify_asan_link_order=0
 	stuck
 	run -0 ib timeout 60 "$BUILD/tests/uverbs_memory" memfd "$IBFS_PID"
 	run -0 ib timeout 60 "$BUILD/tests/uverbs_memory" private "$IBFS_PID"
