@@ -127,6 +127,11 @@ void loop_release(struct loop_lock *lock)
 	unlock(lock);
 }
 
+void loop_end(struct ibfs *ibfs)
+{
+	ibfs->ended = true;
+}
+
 /* --- what changes the loop: calls to NAME come to __wrap_NAME. ld(1), --wrap --- */
 
 /* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */

@@ -74,7 +74,7 @@ static void farewell_cb(struct ev_loop *loop, struct ev_timer *w, int revents)
 
 	(void)revents;
 	if (!fs_verbs_in_use(&d->ibfs) || ev_now(loop) >= d->deadline)
-		ev_break(loop, EVBREAK_ALL);
+		loop_end(&d->ibfs);
 }
 
 /*
@@ -91,7 +91,7 @@ static void stop_cb(struct ev_loop *loop, struct ev_signal *w, int revents)
 		remove_devices(&d->ibfs);
 		ev_timer_again(loop, &d->farewell);
 	} else {
-		ev_break(loop, EVBREAK_ALL);
+		loop_end(&d->ibfs);
 	}
 }
 
@@ -269,7 +269,7 @@ static int run(const struct options *opts, struct conf *conf, int ready)
 	if (log_fd > -2 && start(&d, opts) == 0) {
 		detach(&d.ibfs, opts->foreground, log_fd);
 		if (tell_ready(ready)) {
-			ev_run(d.ibfs.loop, 0);
+			offload_run_loop(&d.ibfs);
 			ret = EXIT_SUCCESS;
 		}
 	}

@@ -2,18 +2,22 @@
 /* Helper threads, src/fs/offload.c: one named test each. */
 #include <errno.h>
 #include <ev.h>
+#include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
+#include <ibfs/loop.h>
 
 #include "check.h"
+#include "fs/quick.h"
 
 static struct ibfs ibfs;
 static sem_t gate;			/* what a stuck job waits for */
@@ -246,8 +250,8 @@ static void test_exit_idle(void)
 
 /* --- quick jobs --- */
 
-static pthread_t ran_on;
-static int ticks;
+static pthread_t ran_on, first;
+static atomic_bool spins;
 
 static void run_where(struct job *job)
 {
@@ -255,138 +259,333 @@ static void run_where(struct job *job)
 	ran_on = pthread_self();
 }
 
-static int start_quick(uid_t uid, void (*run)(struct job *), int n)
+/* What doesn't sleep, and doesn't end either. */
+static void run_busy(struct job *job)
 {
-	struct work *work = work_new((pid_t)uid, uid, run, n);
-	int ret;
+	(void)job;
+	started++;
+	while (spins)
+		;
+}
+
+/* Each of another client's. */
+static struct work *quick_new_work(uid_t uid, void (*run)(struct job *), int n)
+{
+	static pid_t pid;
+	struct work *work = work_new(++pid, uid, run, n);
 
 	work->job.quick = true;
-	ret = offload(&work->job);
+	return work;
+}
+
+static int start_quick(uid_t uid, void (*run)(struct job *), int n)
+{
+	struct work *work = quick_new_work(uid, run, n);
+	int ret = offload(&work->job);
+
 	if (ret)
 		free(work);
 	return ret;
 }
 
+/* Run the loop as the daemon does, until so many jobs were done. */
+static int wanted;
+static ev_tstamp deadline;
+
+static void on_look(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+	(void)loop;
+	(void)timer;
+	(void)revents;
+	if (done >= wanted || ev_time() > deadline)
+		loop_end(&ibfs);
+}
+
+static bool run_until(int want)
+{
+	ev_timer look;
+
+	wanted = want;
+	deadline = ev_time() + 20;
+	ibfs.ended = false;
+	ev_timer_init(&look, on_look, 0.001, 0.001);
+	ev_timer_start(ibfs.loop, &look);
+	offload_run_loop(&ibfs);
+	ev_timer_stop(ibfs.loop, &look);
+	return done == want;
+}
+
+/* Is a job of the user inline now? It is run, and done. */
+static bool is_inline(uid_t uid)
+{
+	ran_on = 0;
+	CHECK(start_quick(uid, run_where, 0) == 0);
+	CHECK(run_until(done + 1));
+	return pthread_equal(ran_on, first);
+}
+
 static void test_quick(void)
 {
-	for (int i = 1; i <= 1000; i++) {
-		ran_on = 0;
-		CHECK(start_quick(1, run_where, i) == 0);
-		CHECK(!ran_on);
-		CHECK(loop_until(&done, i));
-		CHECK(pthread_equal(ran_on, pthread_self()));
-	}
+	CHECK(run_until(0));
+	for (int i = 1; i <= 1000; i++)
+		CHECK(start_quick(1 + i % 2, run_where, i) == 0);
+	CHECK(!ran_on);
+	CHECK(run_until(1000));
 	CHECK(in_order);
+	CHECK(pthread_equal(ran_on, first));
+	CHECK(is_inline(1));
 }
 
-/* While the first thread is stuck: other jobs are done, then it may go on. */
-static void on_stuck_tick(struct ev_loop *loop, ev_timer *timer, int revents)
+/* The loop goes on on another thread, where others' quick jobs are inline. */
+static void stuck(void (*run)(struct job *))
 {
+	CHECK(run_until(0));
+	CHECK(start_quick(1, run, 1) == 0);
+	CHECK(start_quick(2, run_where, 2) == 0);
+}
+
+/* A timer of the loop on another thread, for what the first one can't do. */
+struct other {
+	ev_timer timer;
+	void (*then)(void);
+	int done;			/* jobs, before that */
+};
+
+static void on_other(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+	struct other *other = timer->data;
+
 	(void)revents;
-	if (!started)
+	if (done < other->done)
 		return;
-	CHECK(!pthread_equal(*(pthread_t *)timer->data, pthread_self()));
-	if (!ticks++)
-		CHECK(start_quick(2, run_where, 10) == 0);
-	if (done != 1)
-		return;
-	CHECK(last == 10 && pthread_equal(ran_on, pthread_self()));
+	CHECK(!pthread_equal(first, pthread_self()));
 	ev_timer_stop(loop, timer);
-	open_gate(1);
+	other->then();
 }
 
-static void start_stuck_tick(ev_timer *timer, pthread_t *first,
-			     void (*fn)(struct ev_loop *, ev_timer *, int))
+static void start_other(struct other *other, int after, void (*then)(void))
 {
-	*first = pthread_self();
-	ev_timer_init(timer, fn, 0.01, 0.01);
-	timer->data = first;
-	ev_timer_start(ibfs.loop, timer);
+	other->then = then;
+	other->done = after;
+	ev_timer_init(&other->timer, on_other, 0.001, 0.001);
+	other->timer.data = other;
+	ev_timer_start(ibfs.loop, &other->timer);
+}
+
+static void let_one_go(void)
+{
+	CHECK(last == 2 && pthread_equal(ran_on, pthread_self()));
+	spins = false;
+	open_gate(1);
 }
 
 static void test_quick_stuck(void)
 {
-	pthread_t first;
-	ev_timer timer;
+	struct other other;
 
-	start_stuck_tick(&timer, &first, on_stuck_tick);
-	CHECK(start_quick(1, run_stuck, 11) == 0);
-	CHECK(loop_until(&done, 2));
-	CHECK(last == 11);
-	/* Its user is left to helpers now, others aren't, and the first thread leads again. */
-	CHECK(start_quick(1, run_where, 12) == 0);
-	CHECK(loop_until(&done, 3));
-	CHECK(!pthread_equal(ran_on, first));
-	CHECK(start_quick(3, run_where, 13) == 0);
-	CHECK(loop_until(&done, 4));
-	CHECK(pthread_equal(ran_on, first));
+	stuck(run_stuck);
+	start_other(&other, 1, let_one_go);
+	CHECK(run_until(2));
+	CHECK(last == 1);
+	CHECK(!is_inline(1) && is_inline(3));
 }
 
-/* Two in one another, which come back in the order in which they went. */
-static void on_nested_tick(struct ev_loop *loop, ev_timer *timer, int revents)
+static void test_quick_busy(void)
 {
-	(void)revents;
-	if (started == 1 && !ticks++)
-		CHECK(start_quick(2, run_stuck, 2) == 0);
-	if (started != 2)
-		return;
-	ev_timer_stop(loop, timer);
+	struct other other;
+
+	spins = true;
+	stuck(run_busy);
+	start_other(&other, 1, let_one_go);
+	CHECK(run_until(2));
+	CHECK(!is_inline(1) && is_inline(3));
+}
+
+/* It is noticed without a look at the thread's state, too, for which there is no descriptor. */
+static void test_quick_no_files(void)
+{
+	struct rlimit limit, none = { 0 };
+	struct other other;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	none.rlim_max = limit.rlim_max;
+	stuck(run_stuck);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &none));
+	start_other(&other, 1, let_one_go);
+	CHECK(run_until(2));
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+/* The first job comes from a thread that ends: the loop's own is looked at all the same. */
+static void *start_first(void *arg)
+{
+	(void)arg;
+	CHECK(start_quick(3, run_where, 0) == 0);
+	return NULL;
+}
+
+static void test_quick_first(void)
+{
+	struct other other;
+	pthread_t thread;
+
+	CHECK(run_until(0));
+	CHECK(!pthread_create(&thread, NULL, start_first, NULL));
+	pthread_join(thread, NULL);
+	CHECK(run_until(1));
+	CHECK(start_quick(1, run_stuck, 1) == 0);
+	CHECK(start_quick(2, run_where, 2) == 0);
+	start_other(&other, 2, let_one_go);
+	CHECK(run_until(3));
+	CHECK(last == 1);
+}
+
+/* Users one after the other, more than may be inline at a time: the loop goes on. */
+enum { USERS = 100 };
+
+static void let_all_go(void)
+{
+	open_gate(USERS);
+}
+
+static void test_quick_many(void)
+{
+	struct other other;
+
+	CHECK(run_until(0));
+	for (int i = 0; i < USERS; i++)
+		CHECK(start_quick(1000 + i, run_stuck, i) == 0);
+	CHECK(start_quick(1, run_where, USERS) == 0);
+	start_other(&other, 1, let_all_go);
+	CHECK(run_until(1 + USERS));
+	CHECK(started == USERS);
+	/* So many penalties that nobody's jobs are inline, which jobs end, and not time. */
+	CHECK(!is_inline(1));
+	wait_threads(2);
+}
+
+/* A user takes one owner of the loop away, whatever was taken before that. */
+static void let_both_go(void)
+{
+	wait_started(2);
+	CHECK(last == 3 && threads() == 4);	/* first, owner, watcher, helper */
 	open_gate(2);
 }
 
-static void test_quick_nested(void)
+static void test_quick_twice(void)
 {
-	pthread_t first;
-	ev_timer timer;
+	struct other other;
 
-	start_stuck_tick(&timer, &first, on_nested_tick);
+	CHECK(run_until(0));
 	CHECK(start_quick(1, run_stuck, 1) == 0);
-	CHECK(loop_until(&done, 2));
-	CHECK(start_quick(3, run_where, 3) == 0);
-	CHECK(loop_until(&done, 3));
-	CHECK(pthread_equal(ran_on, first));
+	CHECK(start_quick(1, run_stuck, 2) == 0);
+	CHECK(start_quick(2, run_where, 3) == 0);
+	start_other(&other, 1, let_both_go);
+	CHECK(run_until(3));
+}
+
+/* Jobs of another user, until a penalty would have ended. */
+static void do_jobs(int num)
+{
+	int before = done;
+
+	for (int n; num; num -= n) {
+		n = num < 1000 ? num : 1000;
+		for (int i = 0; i < n; i++)
+			CHECK(start_quick(2, run_nothing, 0) == 0);
+		before += n;
+		CHECK(run_until(before));
+	}
+}
+
+/* A penalty lasts for so many jobs, and as long as the user has one that is stuck. */
+static void test_quick_penalty(void)
+{
+	struct other other;
+
+	stuck(run_stuck);
+	start_other(&other, 1, let_one_go);
+	CHECK(run_until(2));
+	CHECK(!is_inline(1));
+	do_jobs(INLINE_PENALTY - 5);
+	CHECK(!is_inline(1));
+	CHECK(start_quick(1, run_stuck, 0) == 0);
+	do_jobs(INLINE_PENALTY);
+	CHECK(!is_inline(1) && is_inline(3));
+	open_gate(1);
+	CHECK(run_until(done + 1));
+	CHECK(is_inline(1));
 }
 
 static void test_quick_disown(void)
 {
-	struct work *work = work_new(1, 1, run_nothing, 1);
+	struct work *work = quick_new_work(1, run_nothing, 1);
 
-	work->job.quick = true;
+	CHECK(run_until(0));
 	CHECK(offload(&work->job) == 0);
 	offload_disown(&work->job);
-	CHECK(loop_until((int *)&disowned, 1));
-	CHECK(!started && !done);
+	CHECK(run_until(0));
+	CHECK(disowned == 1 && !started);
 	CHECK(start_quick(1, run_nothing, 2) == 0);
 	offload_exit(&ibfs);
 	CHECK(disowned == 2 && !started);
 }
 
-/* The loop ends while the thread that began it is stuck for ever. */
-static void on_end_tick(struct ev_loop *loop, ev_timer *timer, int revents)
-{
-	(void)timer;
-	(void)revents;
-	if (started)
-		ev_break(loop, EVBREAK_ALL);
-}
-
+/* The loop ends while the thread that began it is stuck for ever, and so are others. */
 static void leave(struct ibfs *of)
 {
-	CHECK(of == &ibfs);
+	CHECK(of == &ibfs && started == 3);
 	offload_exit(of);
 	_exit(failed);
 }
 
+static void end_stuck(void)
+{
+	loop_end(&ibfs);
+}
+
 static void test_quick_end(void)
 {
-	pthread_t first;
-	ev_timer timer;
+	struct other other;
 
 	ibfs.leave = leave;
-	start_stuck_tick(&timer, &first, on_end_tick);
-	CHECK(start_quick(1, run_stuck, 1) == 0);
-	ev_run(ibfs.loop, 0);
+	CHECK(run_until(0));
+	for (int i = 1; i <= 3; i++)
+		CHECK(start_quick(i, run_stuck, i) == 0);
+	CHECK(start_quick(4, run_where, 4) == 0);
+	start_other(&other, 1, end_stuck);
+	wanted = INT_MAX;
+	ibfs.ended = false;
+	offload_run_loop(&ibfs);
 	CHECK(!"the loop came back");
+}
+
+/* The first thread ends the program while another is stuck, which comes back afterwards. */
+static sem_t late_gate;
+
+static void run_late(struct job *job)
+{
+	(void)job;
+	started++;
+	while (sem_wait(&late_gate))
+		;
+}
+
+static void test_quick_late(void)
+{
+	struct other other;
+
+	stuck(run_stuck);
+	CHECK(start_quick(3, run_late, 3) == 0);
+	CHECK(start_quick(4, run_where, 2) == 0);
+	start_other(&other, 2, let_one_go);
+	CHECK(run_until(3));
+	offload_exit(&ibfs);
+	wait_threads(2);
+	CHECK(started == 2 && !disowned);
+	sem_post(&late_gate);
+	wait_threads(1);
+	CHECK(disowned == 1);
 }
 
 static const struct test {
@@ -402,9 +601,15 @@ static const struct test {
 	{ "exit_idle", test_exit_idle },
 	{ "quick", test_quick },
 	{ "quick_stuck", test_quick_stuck },
-	{ "quick_nested", test_quick_nested },
+	{ "quick_busy", test_quick_busy },
+	{ "quick_no_files", test_quick_no_files },
+	{ "quick_first", test_quick_first },
+	{ "quick_many", test_quick_many },
+	{ "quick_twice", test_quick_twice },
+	{ "quick_penalty", test_quick_penalty },
 	{ "quick_disown", test_quick_disown },
 	{ "quick_end", test_quick_end },
+	{ "quick_late", test_quick_late },
 	{ 0 },
 };
 
@@ -412,7 +617,9 @@ int main(int argc, char **argv)
 {
 	const struct test *test;
 
+	first = pthread_self();
 	sem_init(&gate, 0, 0);
+	sem_init(&late_gate, 0, 0);
 	ibfs.loop = ev_loop_new(EVFLAG_AUTO);
 	for (test = tests; test->name; test++)
 		if (argc == 2 && !strcmp(test->name, argv[1]))

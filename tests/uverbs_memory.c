@@ -5,17 +5,14 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/fuse.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "dead_page.h"
 #include "uverbs_end.h"
 
 #define SIZE		(256 * 1024)
@@ -255,105 +252,34 @@ static void test_on_demand(struct end *end)
 	CHECK(!ibv_dereg_mr(all) && !ibv_dereg_mr(mr) && !ibv_dereg_mr(ours));
 }
 
-/* --- a page that doesn't come: of a FUSE file whose server keeps the read --- */
+/* --- a page that doesn't come --- */
 
-struct server {
-	int fd;
-	atomic_bool asked;
-	uint64_t read;			/* the request that waits */
-};
-
-static void answer(const struct server *server, uint64_t unique, int err, const void *data,
-		   size_t size)
+static uint8_t *dead_page(struct dead_server *server)
 {
-	struct fuse_out_header head = {
-		.len = (uint32_t)(sizeof(head) + size), .error = err, .unique = unique,
-	};
-	struct iovec iov[2] = { { &head, sizeof(head) }, { (void *)data, size } };
-
-	if (writev(server->fd, iov, 2) < 0)
-		fprintf(stderr, "answer to %u: %s\n", head.len, strerror(errno));
-}
-
-static void serve(struct server *server, const struct fuse_in_header *in)
-{
-	struct fuse_init_out init = {
-		.major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION, .max_write = 4096,
-	};
-	struct fuse_attr_out attr = {
-		.attr = { .ino = 1, .size = SIZE, .mode = S_IFREG | 0600, .nlink = 1 },
-	};
-	struct fuse_open_out open = { .fh = 1 };
-
-	switch (in->opcode) {
-	case FUSE_INIT:
-		answer(server, in->unique, 0, &init, sizeof(init));
-		break;
-	case FUSE_GETATTR:
-		answer(server, in->unique, 0, &attr, sizeof(attr));
-		break;
-	case FUSE_OPEN:
-		answer(server, in->unique, 0, &open, sizeof(open));
-		break;
-	case FUSE_READ:
-		server->read = in->unique;
-		server->asked = true;
-		break;
-	default:
-		answer(server, in->unique, -ENOSYS, NULL, 0);
-	}
-}
-
-static void *serve_all(void *arg)
-{
-	static union {
-		struct fuse_in_header in;
-		char buf[FUSE_MIN_READ_BUFFER];
-	} request;
-	struct server *server = arg;
-
-	while (read(server->fd, &request, sizeof(request)) > 0)
-		serve(server, &request.in);
-	return NULL;
-}
-
-/* A file system whose root is the file. */
-static uint8_t *dead_page(struct server *server)
-{
-	char name[] = "/tmp/uverbs_memory.XXXXXX", options[80];
-	int fd = mkstemp(name);
+	char name[] = "/tmp/uverbs_memory.XXXXXX";
 	pthread_t thread;
-	struct stat st;
 	uint8_t *page;
+	int fd;
 
-	server->fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	snprintf(options, sizeof(options), "fd=%d,rootmode=100000,user_id=0,group_id=0", server->fd);
-	if (fd < 0 || mount("dead", name, "fuse.dead", MS_NOSUID | MS_NODEV, options)) {
-		perror("mount");
-		exit(SKIPPED);
-	}
-	close(fd);
-	pthread_create(&thread, NULL, serve_all, server);
-	fd = open(name, O_RDWR);
-	fstat(fd, &st);			/* the kernel asks for its size */
+	dead_mount(server, name);
+	pthread_create(&thread, NULL, dead_serve, server);
+	fd = dead_open(name);
 	page = map_fd(fd, 4096, 0, MAP_PRIVATE);
 	close(fd);
-	umount2(name, MNT_DETACH);
-	unlink(name);
 	return page;
 }
 
-static void give_page(struct server *server)
+static void give_page(struct dead_server *server)
 {
 	static const char zeroes[4096];
 
-	answer(server, server->read, 0, zeroes, sizeof(zeroes));
+	dead_answer(server, server->read, 0, zeroes, sizeof(zeroes));
 }
 
 struct dead {
 	uint8_t *page, *own;
 	struct ibv_mr *mr, *ours;
-	struct server server;
+	struct dead_server server;
 };
 
 /* A write to the page is under way, and whoever does it sleeps. */

@@ -251,7 +251,8 @@ void waitq_fail(struct waitq *q, int err);
  * the event loop. A job can't be stopped, only disowned. At most
  * OFFLOAD_THREADS of a user's clients have a thread at a time, further ones
  * wait for one; -EAGAIN when too many wait. A quick job, which sleeps only when
- * somebody makes it, runs in the loop; when it sleeps another thread runs that.
+ * somebody makes it, is run inline by the thread that runs the loop, if that is in
+ * offload_run_loop(); when it sleeps another thread runs the loop from then on.
  */
 struct job {
 	struct job *prev, *next;
@@ -263,11 +264,18 @@ struct job {
 	void (*disowned)(struct job *job);	/* instead of done, after offload_disown() */
 	bool quick;				/* run() takes microseconds, and may run anywhere */
 	bool orphan;				/* offload.c's */
+	bool away;				/* quick.c's */
 };
 enum { OFFLOAD_THREADS = 64, OFFLOAD_WAITING = 4096 };
 int offload(struct job *job);
 /* Afterwards a job that hasn't begun never runs; one that has goes on, alone. */
 void offload_disown(struct job *job);
+/*
+ * Run the event loop until loop_end(), or until nothing is left to wait for. When
+ * the calling thread is stuck in a quick job at that time, the thread that runs the
+ * loop calls ibfs->leave() instead; without that it waits here.
+ */
+void offload_run_loop(struct ibfs *ibfs);
 /* The daemon ends: jobs end by disowned(), except one that is stuck. */
 void offload_exit(struct ibfs *ibfs);
 

@@ -34,6 +34,7 @@ struct textring;
 
 struct ibfs {
 	struct ev_loop *loop;
+	bool ended;			/* the loop: loop_end() */
 	struct loop_lock *lock;		/* of all that is here; NULL: the loop has one thread */
 	struct bells *bells;		/* NULL: none are heard */
 	struct conf *conf;

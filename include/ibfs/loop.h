@@ -37,5 +37,7 @@ bool loop_try(struct loop_lock *lock);
 bool loop_lent(const struct loop_lock *lock);
 /* Wakes the loop's thread if it has to do something. */
 void loop_release(struct loop_lock *lock);
+/* By a callback of the loop: offload_run_loop() returns after this turn, whoever runs it. */
+void loop_end(struct ibfs *ibfs);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <ibfs/conf.h>
+#include <ibfs/loop.h>
 
 #include "fs/fuse_front.h"
 
@@ -133,7 +134,7 @@ static void front_io(struct ev_loop *loop, struct ev_io *w, int revents)
 		if (ret <= 0) {
 			front->unmounted = true;
 			ev_io_stop(loop, w);
-			ev_break(loop, EVBREAK_ALL);
+			loop_end(front->ibfs);
 			return;
 		}
 		fuse_session_process_buf(front->se, &front->buf);
@@ -167,7 +168,7 @@ static void unmounted(struct mountwatch *watch)
 		(struct fuse_front *)((char *)watch - offsetof(struct fuse_front, mountwatch));
 
 	front->unmounted = true;
-	ev_break(front->ibfs->loop, EVBREAK_ALL);
+	loop_end(front->ibfs);
 }
 
 struct fuse_front *fuse_front_start(struct ibfs *ibfs, const char *mountpoint, const char *options)

@@ -63,6 +63,8 @@ struct offload {
 
 void job_finish(struct job *job)
 {
+	if (job->quick && job->ibfs->offload->quick)
+		quick_ended(job->ibfs->offload->quick, job);
 	if (job->orphan)
 		job->disowned(job);
 	else
@@ -311,19 +313,20 @@ static struct worker *worker_find(const struct user *user, pid_t pid)
 	return worker;
 }
 
-static int submit(struct offload *pool, struct job *job)
+/* taken: nobody can be told that there is no room for it. It may wait without a thread then. */
+static int submit(struct offload *pool, struct job *job, bool taken)
 {
 	struct user *user = user_get(pool, job->uid);
 	struct worker *worker;
 
 	if (!user)
 		return -ENOMEM;
-	if (user->jobs >= OFFLOAD_WAITING)
+	if (user->jobs >= OFFLOAD_WAITING && !taken)
 		return -EAGAIN;
 	worker = worker_find(user, job->pid);
 	if (!worker && user->threads < OFFLOAD_THREADS)
 		worker = worker_new(pool, user, job->pid);
-	if (!worker && !user->threads) {
+	if (!worker && !user->threads && !taken) {
 		user_put(pool, user);
 		return -EAGAIN;
 	}
@@ -337,31 +340,50 @@ static int submit(struct offload *pool, struct job *job)
 	return 0;
 }
 
-static bool run_quick(struct ibfs *ibfs, struct job *job)
+static int start_job(struct offload *pool, struct job *job, bool taken)
 {
-	struct offload *pool = ibfs->offload;
+	int ret;
 
-	if (!pool->quick)
-		pool->quick = quick_new(ibfs);
-	return pool->quick && quick_submit(pool->quick, job);
+	pthread_mutex_lock(&pool->lock);
+	ret = submit(pool, job, taken);
+	pthread_mutex_unlock(&pool->lock);
+	if (!ret && job->quick && pool->quick)
+		quick_away(pool->quick, job);
+	return ret;
 }
 
 int offload(struct job *job)
 {
 	struct ibfs *ibfs = job->ibfs;
-	int ret;
+	struct offload *pool;
 
 	if (!ibfs->offload)
 		ibfs->offload = pool_new(ibfs);
-	if (!ibfs->offload)
+	pool = ibfs->offload;
+	if (!pool)
 		return -ENOMEM;
-	job->orphan = false;
-	if (job->quick && run_quick(ibfs, job))
+	job->orphan = job->away = false;
+	if (job->quick && pool->quick && quick_submit(pool->quick, job))
 		return 0;
-	pthread_mutex_lock(&ibfs->offload->lock);
-	ret = submit(ibfs->offload, job);
-	pthread_mutex_unlock(&ibfs->offload->lock);
-	return ret;
+	return start_job(pool, job, false);
+}
+
+int offload_away(struct job *job)
+{
+	return start_job(job->ibfs->offload, job, true);
+}
+
+void offload_run_loop(struct ibfs *ibfs)
+{
+	if (!ibfs->offload)
+		ibfs->offload = pool_new(ibfs);
+	if (ibfs->offload && !ibfs->offload->quick)
+		ibfs->offload->quick = quick_new(ibfs);
+	if (ibfs->offload && ibfs->offload->quick)
+		quick_run(ibfs->offload->quick);
+	else
+		while (!ibfs->ended && ev_run(ibfs->loop, EVRUN_ONCE))
+			;
 }
 
 /* Whoever takes it from a list does so under the lock, too, and sees that nobody wants it. */

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Quick jobs (quick.h). The thread that runs the loop counts `turn` up before
- * and after a job. A second thread looks at it now and then; when it finds the
- * first asleep in the same job twice it counts up itself, which tells the first
- * that its place was taken, and runs the loop inside that one's callback: for
- * libev a nested ev_run(), on another stack. Jobs are run from a callback of
- * their own, so that nothing else is half done meanwhile. Who comes back from a
- * long sleep waits until those who took over from it have let go, in reverse.
+ * Inline jobs (quick.h). The loop's owner runs them between two turns of the
+ * loop, with nothing of the loop on its stack. It counts `sequence` up before and
+ * after a job. A second thread, the watcher, looks at that now and then; when it
+ * finds the owner asleep in one job at two looks, or still in it at many, it
+ * counts up itself, which tells the owner that it is none any more, and goes on
+ * with the loop. Who comes back from such a job leaves it to the new owner and
+ * ends; the first owner, which is the program's main thread, waits for the loop's
+ * end.
+ *
+ * A user whose job took the loop's owner away has a penalty, which ends when all of
+ * its jobs have ended and enough inline jobs of anybody were done since. Penalties
+ * queue up, so that however many users there are, the loop stalls rarely beside
+ * what it does.
  */
 #include <errno.h>
 #include <ev.h>
@@ -29,78 +35,138 @@
 #include "fs/quick.h"
 
 #define LOOK_NS		4000000
-#define LOOKS_IDLE	8		/* without a job: then the second thread sleeps */
-#define BAN		10.		/* seconds */
+#define LOOKS_IDLE	8		/* without a job: then the watcher sleeps */
+#define LOOKS_BUSY	8		/* in one job, asleep or not: then it is a stuck one */
+#define BUDGET		64		/* jobs in one turn of the loop */
 #define STACK_SIZE	(1 << 20)
-#define MAX_DEPTH	16
 
-/* A thread that runs the loop, or did before it was stuck. */
-struct leader {
-	struct leader *under;		/* whose place it took */
-	pid_t tid;
-	bool back;			/* from its job, and waits for that */
-};
-
-/* A user that kept the loop waiting. */
-struct ban {
-	struct ban *prev, *next;
+struct penalty {
+	struct penalty *prev, *next;
 	uid_t uid;
-	ev_tstamp until;
+	unsigned int away;		/* of its jobs, on threads other than the owner */
+	uint64_t until;			/* inline jobs, by the count below */
 };
 
 struct quick {
 	struct ibfs *ibfs;
-	sigset_t signals;		/* that the loop's threads leave to a descriptor */
-	pthread_mutex_t lock;		/* of leaders, bans and ended jobs */
-	pthread_cond_t moved;		/* a leader is back, or another leads */
-	struct ev_idle run;		/* never started: for its callback */
-	struct ev_async back;		/* a leader is */
+	sigset_t signals;		/* that the loop's owners leave to a descriptor */
+	struct ev_idle idle;		/* started while there are jobs: the loop doesn't sleep */
 	struct job *jobs;
 	struct job *running;
-	struct job *ended;		/* of leaders whose place was taken */
-	atomic_uint turn;		/* odd: a job runs */
+	_Atomic pid_t owner;		/* the thread that runs the loop */
+	atomic_uint sequence;		/* odd: a job runs */
+	/* the watcher */
 	atomic_bool watched;
-	sem_t wake;			/* the second thread, or it ends */
-	atomic_bool exiting;
+	sem_t wake;			/* it, or it ends */
+	atomic_bool stopping;
 	pthread_t watcher;
-	bool watching;			/* there is one */
-	struct leader first, *leader;
-	unsigned int depth;
-	struct ban *bans;
+	enum { NO_WATCHER, WATCHING, FAILED } watching;
+	struct penalty *spare;		/* for the next user: there is one while it watches */
+	/* penalties */
+	struct penalty *penalties;
+	unsigned int num_penalties;
+	uint64_t count;			/* of inline jobs that ended, also on other threads */
+	uint64_t until;			/* when the last of the penalties ends */
+	/* former owners */
+	pthread_mutex_t lock;		/* of what follows */
+	pthread_cond_t over_cond;
+	struct ev_async back;		/* one is */
+	struct job *ended;		/* their jobs */
+	unsigned int stuck;		/* those in a job */
+	bool first_waits;		/* the first owner, for the loop's end */
+	bool over;			/* that has come */
+	bool left;			/* by ibfs->leave(), since the first owner is stuck */
+	bool exiting;			/* nobody finishes what ended */
 };
 
-/* --- the loop's side --- */
+/* --- penalties --- */
 
-/* Those who come back do so in reverse order: is the one below waiting? */
-static void let_go(struct quick *quick)
+static struct penalty *penalty_of(struct quick *quick, uid_t uid)
 {
-	pthread_mutex_lock(&quick->lock);
-	if (quick->leader->under && quick->leader->under->back)
-		ev_break(quick->ibfs->loop, EVBREAK_ONE);
-	pthread_mutex_unlock(&quick->lock);
+	struct penalty *penalty, *tmp, *found = NULL;
+
+	DL_FOREACH_SAFE(quick->penalties, penalty, tmp) {
+		if (!penalty->away && quick->count >= penalty->until) {
+			DL_DELETE(quick->penalties, penalty);
+			quick->num_penalties--;
+			free(penalty);
+		} else if (penalty->uid == uid) {
+			found = penalty;
+		}
+	}
+	return found;
 }
 
-/* The place is another's: leave it the job, and wait. */
-static void come_back(struct quick *quick, struct leader *me, struct job *job)
+/* May a job of the user run inline? */
+static bool may_run(struct quick *quick, uid_t uid)
 {
+	return !penalty_of(quick, uid) && quick->num_penalties < INLINE_PENALTIES &&
+	       quick->watching == WATCHING;
+}
+
+/* The job took the owner away. Its user has no penalty yet, or the job wasn't inline. */
+static void punish(struct quick *quick, struct job *job)
+{
+	struct penalty *penalty = quick->spare;
+
+	quick->spare = NULL;
+	if (quick->until < quick->count)
+		quick->until = quick->count;
+	quick->until += INLINE_PENALTY;
+	*penalty = (struct penalty){ .uid = job->uid, .away = 1, .until = quick->until };
+	job->away = true;
+	DL_APPEND(quick->penalties, penalty);
+	quick->num_penalties++;
+}
+
+void quick_away(struct quick *quick, struct job *job)
+{
+	struct penalty *penalty = penalty_of(quick, job->uid);
+
+	if (!penalty)
+		return;
+	penalty->away++;
+	job->away = true;
+}
+
+void quick_ended(struct quick *quick, struct job *job)
+{
+	struct penalty *penalty;
+
+	quick->count++;
+	if (!job->away)
+		return;
+	job->away = false;
+	DL_SEARCH_SCALAR(quick->penalties, penalty, uid, job->uid);
+	penalty->away--;
+}
+
+/* --- the owner --- */
+
+static void quick_destroy(struct quick *quick);
+
+/* The place is another's: leave it the job. */
+static void come_back(struct quick *quick, struct job *job)
+{
+	bool last;
+
 	pthread_mutex_lock(&quick->lock);
-	me->back = true;
 	DL_APPEND(quick->ended, job);
-	if (quick->leader != me)
+	last = !--quick->stuck && quick->exiting && !quick->left;
+	if (!quick->exiting)
 		ev_async_send(quick->ibfs->loop, &quick->back);
-	pthread_cond_broadcast(&quick->moved);
-	while (quick->leader != me)
-		pthread_cond_wait(&quick->moved, &quick->lock);
-	me->back = false;
 	pthread_mutex_unlock(&quick->lock);
-	if (quick->ibfs->priority)
-		priority_move(quick->ibfs->priority);
+	if (last)
+		quick_destroy(quick);
 }
 
-static void finish_ended(struct quick *quick)
+static void on_back(struct ev_loop *loop, struct ev_async *back, int revents)
 {
+	struct quick *quick = back->data;
 	struct job *jobs;
 
+	(void)loop;
+	(void)revents;
 	pthread_mutex_lock(&quick->lock);
 	jobs = quick->ended;
 	quick->ended = NULL;
@@ -108,52 +174,96 @@ static void finish_ended(struct quick *quick)
 	jobs_finish(jobs);
 }
 
-static void run_job(struct quick *quick, struct job *job)
+/* False: it was stuck, and the caller isn't the owner any more. */
+static bool run_job(struct quick *quick, struct job *job)
 {
-	struct leader *me = quick->leader;
-	unsigned int turn = atomic_load(&quick->turn) + 1;
+	unsigned int sequence = atomic_load(&quick->sequence) + 1;
 
 	quick->running = job;
-	atomic_store(&quick->turn, turn);
+	atomic_store(&quick->sequence, sequence);
 	if (!atomic_load(&quick->watched) && !atomic_exchange(&quick->watched, true))
 		sem_post(&quick->wake);
 	job->run(job);
-	if (atomic_compare_exchange_strong(&quick->turn, &turn, turn + 1)) {
+	if (atomic_compare_exchange_strong(&quick->sequence, &sequence, sequence + 1)) {
 		job_finish(job);
-		return;
+		return true;
 	}
-	come_back(quick, me, job);
-	finish_ended(quick);
-	let_go(quick);
+	come_back(quick, job);
+	return false;
 }
 
-static void on_run(struct ev_loop *loop, struct ev_idle *run, int revents)
+/* Its user has a penalty since it was taken. */
+static void send_away(struct quick *quick, struct job *job)
 {
-	struct quick *quick = run->data;
+	if (offload_away(job))
+		DL_APPEND(quick->jobs, job);
+}
+
+/* As run_job(). What is beyond the budget waits for the loop's next turn. */
+static bool run_jobs(struct quick *quick)
+{
 	struct job *job;
 
-	(void)loop;
-	(void)revents;
-	while ((job = quick->jobs)) {
+	if (!ev_is_active(&quick->idle))
+		return true;
+	for (int i = 0; i < BUDGET && (job = quick->jobs); i++) {
 		DL_DELETE(quick->jobs, job);
 		if (job->orphan)
 			job_finish(job);
-		else
-			run_job(quick, job);
+		else if (!may_run(quick, job->uid))
+			send_away(quick, job);
+		else if (!run_job(quick, job))
+			return false;
 	}
+	if (!quick->jobs)
+		ev_idle_stop(quick->ibfs->loop, &quick->idle);
+	return true;
 }
 
-static void on_back(struct ev_loop *loop, struct ev_async *back, int revents)
+/* True: the loop ended; false: the caller isn't its owner any more. */
+static bool run_loop(struct quick *quick)
 {
-	struct quick *quick = back->data;
+	const struct ibfs *ibfs = quick->ibfs;
 
-	(void)loop;
-	(void)revents;
-	finish_ended(quick);
-	let_go(quick);
+	while (!ibfs->ended && ev_run(ibfs->loop, EVRUN_ONCE))
+		if (!run_jobs(quick))
+			return false;
+	return true;
 }
 
-/* --- the second thread --- */
+void quick_run(struct quick *quick)
+{
+	quick->owner = gettid();
+	quick->first_waits = quick->over = false;
+	if (run_loop(quick))
+		return;
+	pthread_mutex_lock(&quick->lock);
+	quick->first_waits = true;
+	while (!quick->over || quick->left)	/* the program ends meanwhile */
+		pthread_cond_wait(&quick->over_cond, &quick->lock);
+	pthread_mutex_unlock(&quick->lock);
+}
+
+/*
+ * The first owner goes on behind the loop, unless it is stuck: nobody can wait for
+ * that, and the program ends from here.
+ */
+static void end_loop(struct quick *quick)
+{
+	struct ibfs *ibfs = quick->ibfs;
+	bool left;
+
+	pthread_mutex_lock(&quick->lock);
+	left = !quick->first_waits && ibfs->leave;
+	quick->left = left;
+	quick->over = true;
+	pthread_cond_signal(&quick->over_cond);
+	pthread_mutex_unlock(&quick->lock);
+	if (left)
+		ibfs->leave(ibfs);
+}
+
+/* --- the watcher --- */
 
 /* Asleep, not only kept from running by others? proc_pid_stat(5) */
 static bool asleep(pid_t tid)
@@ -173,112 +283,74 @@ static bool asleep(pid_t tid)
 	return state && (state[2] == 'D' || state[2] == 'S');
 }
 
-static void ban(struct quick *quick, uid_t uid)
+/* Nobody runs jobs: sleep until somebody does. */
+static void rest(struct quick *quick, unsigned int sequence)
 {
-	struct ban *entry;
-
-	DL_SEARCH_SCALAR(quick->bans, entry, uid, uid);
-	if (!entry) {
-		entry = calloc(1, sizeof(*entry));
-		if (!entry)
-			return;
-		entry->uid = uid;
-		DL_APPEND(quick->bans, entry);
-	}
-	entry->until = ev_time() + BAN;
+	atomic_store(&quick->watched, false);
+	if (atomic_load(&quick->sequence) == sequence || atomic_exchange(&quick->watched, true))
+		while (sem_wait(&quick->wake))
+			;
 }
 
-/* 0, or an error number; without one no more jobs are taken. */
-static int start_watcher(struct quick *quick);
-
-/* Take the place of the one that sleeps in turn. */
-static bool take_over(struct quick *quick, struct leader *me, unsigned int turn)
-{
-	bool taken = false;
-
-	pthread_mutex_lock(&quick->lock);
-	if (quick->depth < MAX_DEPTH && asleep(quick->leader->tid) &&
-	    atomic_compare_exchange_strong(&quick->turn, &turn, turn + 1)) {
-		taken = true;
-		ban(quick, quick->running->uid);
-		me->under = quick->leader;
-		quick->leader = me;
-		quick->depth++;
-	}
-	pthread_mutex_unlock(&quick->lock);
-	return taken;
-}
-
-/*
- * The loop was left: because the one below is back, or because it ended. Then
- * nobody can wait for one that is stuck: the program ends from here.
- */
-static void hand_back(struct quick *quick, struct leader *me)
-{
-	pthread_mutex_lock(&quick->lock);
-	if (!me->under->back && quick->ibfs->leave) {
-		pthread_mutex_unlock(&quick->lock);
-		quick->ibfs->leave(quick->ibfs);
-		return;
-	}
-	while (!me->under->back)
-		pthread_cond_wait(&quick->moved, &quick->lock);
-	quick->leader = me->under;
-	quick->depth--;
-	pthread_cond_broadcast(&quick->moved);
-	pthread_mutex_unlock(&quick->lock);
-}
-
-static void lead(struct quick *quick, struct leader *me)
-{
-	sigset_t old;
-
-	pthread_sigmask(SIG_SETMASK, &quick->signals, &old);
-	if (quick->ibfs->priority)
-		priority_move(quick->ibfs->priority);
-	finish_ended(quick);
-	ev_run(quick->ibfs->loop, 0);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	hand_back(quick, me);
-}
-
-/* The turn in which a job was found asleep; 0: there is nothing more to watch. */
+/* The sequence of a job that is stuck; 0: there is nothing more to watch. */
 static unsigned int watch(struct quick *quick)
 {
 	struct timespec look = { .tv_nsec = LOOK_NS };
-	unsigned int turn, last = 0, idle = 0;
+	unsigned int sequence, last = 0, same = 0;
 
-	while (!atomic_load(&quick->exiting)) {
+	while (!atomic_load(&quick->stopping)) {
 		nanosleep(&look, NULL);
-		turn = atomic_load(&quick->turn);
-		if (turn != last) {
-			last = turn;
-			idle = 0;
-		} else if (turn & 1) {
-			return turn;
-		} else if (++idle > LOOKS_IDLE) {
-			atomic_store(&quick->watched, false);
-			if (atomic_load(&quick->turn) == last || atomic_exchange(&quick->watched, true))
-				while (sem_wait(&quick->wake))
-					;
-			idle = 0;
+		sequence = atomic_load(&quick->sequence);
+		same = sequence == last ? same + 1 : 0;
+		last = sequence;
+		if (sequence & 1) {
+			if (same >= LOOKS_BUSY || (same && asleep(quick->owner)))
+				return sequence;
+		} else if (same > LOOKS_IDLE) {
+			rest(quick, last);
+			same = 0;
 		}
 	}
 	return 0;
 }
 
+static bool take_over(struct quick *quick, unsigned int sequence)
+{
+	bool taken;
+
+	pthread_mutex_lock(&quick->lock);
+	taken = atomic_compare_exchange_strong(&quick->sequence, &sequence, sequence + 1);
+	quick->stuck += taken;
+	pthread_mutex_unlock(&quick->lock);
+	return taken;
+}
+
+static int start_watcher(struct quick *quick);
+
+/* The owner now, with the loop's lock. */
+static void own_loop(struct quick *quick)
+{
+	pthread_detach(pthread_self());
+	pthread_sigmask(SIG_SETMASK, &quick->signals, NULL);
+	punish(quick, quick->running);
+	quick->owner = gettid();
+	quick->watching = start_watcher(quick) ? FAILED : WATCHING;
+	if (quick->ibfs->priority)
+		priority_move(quick->ibfs->priority);
+	follow_pause(quick->ibfs->follow);
+	if (run_loop(quick))
+		end_loop(quick);
+}
+
 static void *watcher_main(void *arg)
 {
 	struct quick *quick = arg;
-	struct leader me = { .tid = gettid() };
-	unsigned int turn;
+	unsigned int sequence;
 
-	while ((turn = watch(quick))) {
-		if (!take_over(quick, &me, turn))
+	while ((sequence = watch(quick))) {
+		if (!take_over(quick, sequence))
 			continue;
-		pthread_detach(pthread_self());
-		quick->watching = start_watcher(quick) == 0;
-		lead(quick, &me);
+		own_loop(quick);
 		break;
 	}
 	return NULL;
@@ -289,6 +361,9 @@ static int start_watcher(struct quick *quick)
 	pthread_attr_t attr;
 	int err;
 
+	quick->spare = calloc(1, sizeof(*quick->spare));
+	if (!quick->spare)
+		return -ENOMEM;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	follow_thread(quick->ibfs->follow, &attr);
@@ -299,6 +374,13 @@ static int start_watcher(struct quick *quick)
 
 /* --- its life --- */
 
+static void on_idle(struct ev_loop *loop, struct ev_idle *idle, int revents)
+{
+	(void)loop;
+	(void)idle;
+	(void)revents;
+}
+
 struct quick *quick_new(struct ibfs *ibfs)
 {
 	struct quick *quick = calloc(1, sizeof(*quick));
@@ -308,18 +390,14 @@ struct quick *quick_new(struct ibfs *ibfs)
 	quick->ibfs = ibfs;
 	pthread_sigmask(SIG_SETMASK, NULL, &quick->signals);
 	pthread_mutex_init(&quick->lock, NULL);
-	pthread_cond_init(&quick->moved, NULL);
+	pthread_cond_init(&quick->over_cond, NULL);
 	sem_init(&quick->wake, 0, 0);
 	quick->watched = true;
-	quick->first.tid = gettid();
-	quick->leader = &quick->first;
-	ev_idle_init(&quick->run, on_run);
-	quick->run.data = quick;
+	ev_idle_init(&quick->idle, on_idle);
 	ev_async_init(&quick->back, on_back);
 	quick->back.data = quick;
 	ev_async_start(ibfs->loop, &quick->back);
 	ev_unref(ibfs->loop);
-	quick->watching = start_watcher(quick) == 0;
 	return quick;
 }
 
@@ -333,51 +411,54 @@ static void drop_jobs(struct job *jobs)
 	}
 }
 
-void quick_free(struct quick *quick)
+static void quick_destroy(struct quick *quick)
 {
-	struct ban *entry, *tmp;
-
-	if (!quick)
-		return;
-	ev_clear_pending(quick->ibfs->loop, &quick->run);
-	ev_ref(quick->ibfs->loop);
-	ev_async_stop(quick->ibfs->loop, &quick->back);
-	atomic_store(&quick->exiting, true);
-	sem_post(&quick->wake);
-	if (quick->watching)
-		pthread_join(quick->watcher, NULL);
-	drop_jobs(quick->jobs);
 	drop_jobs(quick->ended);
-	DL_FOREACH_SAFE(quick->bans, entry, tmp)
-		free(entry);
-	if (quick->depth)
-		return;
-	pthread_cond_destroy(&quick->moved);
+	pthread_cond_destroy(&quick->over_cond);
 	pthread_mutex_destroy(&quick->lock);
 	sem_destroy(&quick->wake);
 	free(quick);
 }
 
-static bool banned(struct quick *quick, uid_t uid)
+static void stop_watcher(struct quick *quick)
 {
-	struct ban *entry;
+	atomic_store(&quick->stopping, true);
+	sem_post(&quick->wake);
+	if (quick->watching == WATCHING)
+		pthread_join(quick->watcher, NULL);
+	free(quick->spare);
+}
 
+void quick_free(struct quick *quick)
+{
+	struct penalty *penalty, *tmp;
+	bool unused;
+
+	if (!quick)
+		return;
+	ev_idle_stop(quick->ibfs->loop, &quick->idle);
+	ev_ref(quick->ibfs->loop);
+	ev_async_stop(quick->ibfs->loop, &quick->back);
+	stop_watcher(quick);
+	drop_jobs(quick->jobs);
+	DL_FOREACH_SAFE(quick->penalties, penalty, tmp)
+		free(penalty);
 	pthread_mutex_lock(&quick->lock);
-	DL_SEARCH_SCALAR(quick->bans, entry, uid, uid);
-	if (entry && ev_now(quick->ibfs->loop) > entry->until) {
-		DL_DELETE(quick->bans, entry);
-		free(entry);
-		entry = NULL;
-	}
+	quick->exiting = true;
+	unused = !quick->stuck && !quick->left;
 	pthread_mutex_unlock(&quick->lock);
-	return entry;
+	if (unused)
+		quick_destroy(quick);
 }
 
 bool quick_submit(struct quick *quick, struct job *job)
 {
-	if (!quick->watching || banned(quick, job->uid))
+	if (quick->watching == NO_WATCHER)
+		quick->watching = start_watcher(quick) ? FAILED : WATCHING;
+	if (!may_run(quick, job->uid))
 		return false;
 	DL_APPEND(quick->jobs, job);
-	ev_feed_event(quick->ibfs->loop, &quick->run, EV_CUSTOM);
+	if (!ev_is_active(&quick->idle))
+		ev_idle_start(quick->ibfs->loop, &quick->idle);
 	return true;
 }
