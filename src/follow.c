@@ -112,8 +112,13 @@ void follow_pause(struct follow *follow)
 
 void follow_thread(const struct follow *follow, pthread_attr_t *attr)
 {
+	cpu_set_t set;
+
 	if (follow && follow->cpu >= 0)
-		pthread_attr_setaffinity_np(attr, sizeof(follow->before), &follow->before);
+		set = follow->before;
+	else if (sched_getaffinity(getpid(), sizeof(set), &set))
+		return;
+	pthread_attr_setaffinity_np(attr, sizeof(set), &set);
 }
 
 struct follow *follow_new(struct ibfs *ibfs)

@@ -12,6 +12,7 @@ offload() { run -0 timeout 60 "$BUILD/tests/offload" "$1"; }
 @test "offload: the daemon's end doesn't wait for what hangs" { offload exit; }
 @test "offload: the daemon's end frees what is finished" { offload exit_idle; }
 
+@test "offload: threads aren't bound to the processors of whoever makes them" { offload processors; }
 
 @test "offload: quick jobs run in the loop" { offload quick; }
 @test "offload: another thread goes on when a quick job sleeps" { offload quick_stuck; }

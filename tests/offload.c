@@ -4,6 +4,7 @@
 #include <ev.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -246,6 +247,41 @@ static void test_exit_idle(void)
 	CHECK(done == 0 && disowned == 20);
 	wait_threads(1);
 	offload_exit(&ibfs);
+}
+
+/* A thread that keeps to one processor makes threads that needn't. */
+static cpu_set_t helper_set;
+
+static void run_set(struct job *job)
+{
+	(void)job;
+	sched_getaffinity(0, sizeof(helper_set), &helper_set);
+	started++;
+}
+
+static void *start_pinned(void *arg)
+{
+	const cpu_set_t *set = arg;
+
+	CHECK(!sched_setaffinity(0, sizeof(*set), set));
+	CHECK(start(1, 0, run_set, 1) == 0);
+	return NULL;
+}
+
+static void test_processors(void)
+{
+	cpu_set_t all, one;
+	pthread_t thread;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_ZERO(&one);
+	for (int cpu = 0; cpu < CPU_SETSIZE && !CPU_COUNT(&one); cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &one);
+	CHECK(!pthread_create(&thread, NULL, start_pinned, &one));
+	pthread_join(thread, NULL);
+	CHECK(loop_until(&done, 1));
+	CHECK(CPU_EQUAL(&helper_set, &all));
 }
 
 /* --- quick jobs --- */
@@ -599,6 +635,7 @@ static const struct test {
 	{ "disown", test_disown },
 	{ "exit", test_exit },
 	{ "exit_idle", test_exit_idle },
+	{ "processors", test_processors },
 	{ "quick", test_quick },
 	{ "quick_stuck", test_quick_stuck },
 	{ "quick_busy", test_quick_busy },

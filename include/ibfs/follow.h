@@ -25,7 +25,10 @@ void follow_free(struct follow *follow);
 void follow_request(struct follow *follow, int cpu, uint64_t requests);
 /* The loop has other work, which would keep the client from its processor. */
 void follow_pause(struct follow *follow);
-/* A thread with these attributes may run wherever the loop's could before. */
+/*
+ * A thread with these attributes may run wherever the program may (that is its first
+ * thread), also when a thread makes it that keeps to some processors.
+ */
 void follow_thread(const struct follow *follow, pthread_attr_t *attr);
 
 #endif
