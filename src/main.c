@@ -25,6 +25,7 @@
 #include <ibfs/conf.h>
 #include <ibfs/fs.h>
 #include <ibfs/ibfs.h>
+#include <ibfs/keeper.h>
 #include <ibfs/loop.h>
 #include <ibfs/priority.h>
 
@@ -99,6 +100,8 @@ static void watch_signals(struct daemon *d)
 {
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	/* What a limit forbids is refused, and ends nothing. */
+	signal(SIGXFSZ, SIG_IGN);
 	ev_signal_init(&d->term, stop_cb, SIGTERM);
 	ev_signal_init(&d->interrupt, stop_cb, SIGINT);
 	d->term.data = d->interrupt.data = d->farewell.data = d;
@@ -173,6 +176,7 @@ static int start(struct daemon *d, const struct options *opts)
 	}
 	if (!opts->mountpoint)
 		return 0;
+	ibfs->keeper = keeper_new(ibfs);
 	d->front = fuse_front_start(ibfs, opts->mountpoint, opts->mount);
 	return d->front ? 0 : -EIO;
 }
@@ -192,6 +196,8 @@ static void stop(struct daemon *d)
 	if (ibfs->fs)
 		fs_exit(ibfs);
 	bells_free(ibfs->bells);
+	keeper_free(ibfs->keeper);
+	ibfs->keeper = NULL;
 	textring_free(ibfs->errors);
 	textring_free(ibfs->events);
 	taskq_free(ibfs->tasks);
@@ -361,6 +367,8 @@ int main(int argc, char **argv)
 	struct options opts = { 0 };
 	int status;
 
+	if (argc == 1 && !strcmp(argv[0], KEEPER_NAME))
+		return keeper_main();
 	if (options_parse(argc, argv, &opts, &status)) {
 		status = EXIT_FAILURE;
 		raise_file_limit();

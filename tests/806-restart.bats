@@ -51,21 +51,36 @@ main_pids()
 		END { for (pid in parent) if (!(parent[pid] in parent)) print pid }'
 }
 
+# The main process dies; the others are told to end, and do.
+crash()
+{
+	local pid rest
+	rest=$(pgrep -P "$1")
+	kill -KILL "$1"
+	wait_for is_gone "$1"
+	for pid in $rest; do
+		kill -TERM "$pid" 2>/dev/null || true
+		wait_for is_gone "$pid"
+	done
+}
+
 restarts()	# NAME MOUNTPOINT
 {
-	local n pid
+	local n pid rest
 	unit "$1"
 	[ "$(setting Restart)" = on-failure ]
+	[ "$(setting KillMode)" = control-group ]
 	for n in 1 2 3; do
 		start_unit || fail "start $n: status $?"
 		[ "$(cat "$2/rxe0/1/state")" = "4: ACTIVE" ]
 		pid=$(main_pids)
 		[ "$(wc -w <<<"$pid")" = 1 ] || fail "main process: $pid"
-		[ $n = 3 ] || kill -KILL "$pid"
-		[ $n = 3 ] || wait_for is_gone "$pid"
+		[ $n = 3 ] || crash "$pid"
 	done
-	kill -TERM "$pid"
-	wait_for is_gone "$pid"
+	rest=$(pgrep -P "$pid")
+	# shellcheck disable=SC2086 # several
+	kill -TERM "$pid" $rest
+	for pid in $pid $rest; do wait_for is_gone "$pid"; done
 	run ! grep " $2 " /proc/self/mounts
 }
 

@@ -21,6 +21,7 @@ struct fs;
 struct follow;
 struct ibfs_device;
 struct ipoib;
+struct keeper;
 struct loop_lock;
 struct offload;
 struct poller;
@@ -37,6 +38,7 @@ struct ibfs {
 	bool ended;			/* the loop: loop_end() */
 	struct loop_lock *lock;		/* of all that is here; NULL: the loop has one thread */
 	struct bells *bells;		/* NULL: none are heard */
+	struct keeper *keeper;		/* ends what spins if the daemon dies; NULL: there is none */
 	struct conf *conf;
 	struct taskq *tasks;
 	struct fabric *fabric;		/* soft devices and simulated nodes */

@@ -27,6 +27,7 @@ struct ibfs_srq;
 struct ibfs_ah;
 struct ibfs_xrcd;
 struct ibfs_qp;
+struct keep_file;
 struct memory;
 struct uverbs_arm;
 
@@ -171,6 +172,7 @@ struct ring_space {
 	int fd;
 	int (*alloc)(struct ring_space *space, size_t size, uint64_t *off);	/* -ENOMEM; zeroed */
 	void (*free)(struct ring_space *space, uint64_t off, size_t size);
+	struct keep_file *kept;		/* ibfs/keeper.h; NULL: not kept */
 };
 
 /* What something takes of the daemon. */

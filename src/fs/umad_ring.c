@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include <ibfs/keeper.h>
 #include <ibfs/memory.h>
 #include <ibfs/umad_ring.h>
 
@@ -82,6 +83,7 @@ ssize_t umad_ring_make(struct umad_file *uf, const void *in, void *out, size_t *
 	atomic_store(&ring->mem->head, ring->tail);
 	atomic_store(&ring->mem->tail, ring->tail);
 	ring->mem->magic = UMAD_RING_MAGIC;
+	ring->kept = keeper_file(uf->file->ibfs, ring->fd, KEEP_UMAD);
 	DL_APPEND(fs->rings, ring);
 	ring->uf = uf;
 	uf->ring = ring;
@@ -101,6 +103,7 @@ void umad_ring_free(struct umad_file *uf)
 	umad_send_cool(ring);
 	task_cancel(uf->file->ibfs->tasks, &ring->wake);
 	uf->ring = NULL;
+	keeper_file_drop(ring->kept);
 	if (ring->fd >= 0) {
 		DL_DELETE(uf->file->ibfs->fs->rings, ring);
 		close(ring->fd);
@@ -285,6 +288,7 @@ static ssize_t ring_open(struct file *file, struct fs_req *req)
 		return -ENOENT;
 	file->backing = ring->fd;
 	ring->fd = -1;
+	keeper_file_closed(ring->kept);
 	DL_DELETE(req->ibfs->fs->rings, ring);
 	return 0;
 }

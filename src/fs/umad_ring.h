@@ -25,6 +25,7 @@ struct ring {
 	uint64_t tail;
 	uint64_t seen;			/* where head was last: what is before was taken */
 	struct umad_ring *mem;
+	struct keep_file *kept;		/* ibfs/keeper.h; NULL: not kept */
 	/* sending */
 	struct umad_file *uf;
 	struct bell bell;

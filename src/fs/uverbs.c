@@ -142,7 +142,7 @@ static ssize_t uverbs_open(struct file *file, struct fs_req *req)
 	uf = calloc(1, sizeof(*uf));
 	if (!uf)
 		return -ENOMEM;
-	uf->space = uv_space_new(&file->charge);
+	uf->space = uv_space_new(req->ibfs, &file->charge);
 	if (!uf->space) {
 		free(uf);
 		return -ENOMEM;

@@ -54,7 +54,8 @@ struct uv_space {
 	struct charge *charge;		/* the file's, which pays for what rings have of it */
 	bool keeps;			/* the last completions, for the client to read: nothing is freed */
 };
-struct uv_space *uv_space_new(struct charge *charge);	/* NULL: no memory, or not for this one */
+/* NULL: no memory, or not for this one */
+struct uv_space *uv_space_new(struct ibfs *ibfs, struct charge *charge);
 void uv_space_free(struct uv_space *space);
 /* Where a QP of this handle tells; NULL: nowhere. */
 _Atomic uint8_t *uv_space_bell(const struct uv_space *space, uint32_t handle);

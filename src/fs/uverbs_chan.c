@@ -12,6 +12,7 @@
 #include <utlist.h>
 
 #include <ibfs/event_ring.h>
+#include <ibfs/keeper.h>
 
 #include "fs/uverbs.h"
 #include "fs/waiting.h"
@@ -22,6 +23,7 @@ struct uv_chan {
 	uint64_t tail;
 	uint64_t seen;			/* what is before was taken, and counted */
 	bool dead;
+	struct keep_slot *keep;		/* NULL: not kept */
 	struct uobj *whose[EVENT_RING_SLOTS];
 };
 
@@ -37,6 +39,19 @@ static struct event_ring *ring_map(struct uv_space *space, uint64_t *off)
 		return mem;
 	space->rings.free(&space->rings, *off, EVENT_RING_SIZE);
 	return NULL;
+}
+
+static void ring_keep(struct uv_events *events)
+{
+	struct uv_chan *chan = events->chan;
+
+	chan->keep = keeper_slot(events->fs->ibfs);
+	if (!chan->keep)
+		return;
+	chan->keep->rings[0] = (struct keep_ring){
+		.file = keeper_file_num(events->uf->space->rings.kept), .off = chan->off,
+	};
+	atomic_store(&chan->keep->kind, KEEP_EVENTS);
 }
 
 ssize_t uv_chan_make(struct uv_events *events, void *out, size_t *out_len)
@@ -63,6 +78,7 @@ ssize_t uv_chan_make(struct uv_events *events, void *out, size_t *out_len)
 	atomic_store(&chan->mem->more, 1);
 	chan->mem->magic = EVENT_RING_MAGIC;
 	events->chan = chan;
+	ring_keep(events);
 	answer.offset = chan->off;
 	memcpy(out, &answer, sizeof(answer));
 	*out_len = sizeof(answer);
@@ -200,6 +216,7 @@ void uv_chan_end(struct uv_events *events)
 	if (!chan)
 		return;
 	uv_chan_reclaim(events);
+	keeper_slot_drop(events->fs->ibfs, chan->keep);
 	atomic_store(&chan->mem->dead, 1);
 	wake_waiting(&chan->mem->waiting);
 	munmap(chan->mem, EVENT_RING_SIZE);

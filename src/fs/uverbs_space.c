@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include <ibfs/keeper.h>
+
 #include "fs/uverbs.h"
 
 #define SPACE_MAX	(4ULL << 30)
@@ -127,7 +129,7 @@ struct uverbs_arm *uv_space_arm(const struct uv_space *space, uint32_t handle)
 	return handle < UVERBS_ARMS ? &space->arms[handle] : NULL;
 }
 
-struct uv_space *uv_space_new(struct charge *charge)
+struct uv_space *uv_space_new(struct ibfs *ibfs, struct charge *charge)
 {
 	struct uv_space *space = calloc(1, sizeof(*space));
 
@@ -138,8 +140,10 @@ struct uv_space *uv_space_new(struct charge *charge)
 	space->rings.free = space_free;
 	space->rings.fd = memfd_create("ibfs-uverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (space->rings.fd >= 0 && !fcntl(space->rings.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) &&
-	    !map_pages(space))
+	    !map_pages(space)) {
+		space->rings.kept = keeper_file(ibfs, space->rings.fd, KEEP_UVERBS);
 		return space;
+	}
 	uv_space_free(space);
 	return NULL;
 }
@@ -154,6 +158,7 @@ void uv_space_free(struct uv_space *space)
 		free(hole);
 	if (space->bells)
 		munmap(space->bells, UV_SPACE_FIRST);
+	keeper_file_drop(space->rings.kept);
 	if (space->rings.fd >= 0)
 		close(space->rings.fd);
 	free(space);

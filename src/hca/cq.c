@@ -11,6 +11,7 @@
 
 #include <ibfs/uverbs_arms.h>
 
+#include "hca/keep.h"
 #include "hca/verbs.h"
 
 #define CQE_SLOT 64
@@ -125,6 +126,7 @@ int cq_destroy(struct ibfs_cq *cq)
 	if (cq->client && cq->client->arm)
 		atomic_store(&cq->client->arm->state, 0);
 	table_del(&cq->verbs->cqs, cq->handle);
+	cq_unkeep(cq);
 	ring_free(&cq->ring);
 	free(cq);
 	return 0;
@@ -149,6 +151,8 @@ int cq_resize(struct ibfs_cq *cq, int cqe)
 	cq->solicited_at += new.index - cq->ring.index;
 	cq->ring = new;
 	cq->cqe = cqe;
+	if (cq->keep)
+		cq_keep(cq);
 	return 0;
 }
 
@@ -192,9 +196,11 @@ int cq_ring(struct ibfs_cq *cq, struct ibfs_ring *ring)
 {
 	int err = ring_share(&cq->ring);
 
-	if (!err)
-		*ring = (struct ibfs_ring){ cq->ring.fd, cq->ring.size, cq->ring.off };
-	return err;
+	if (err)
+		return err;
+	cq_keep(cq);
+	*ring = (struct ibfs_ring){ cq->ring.fd, cq->ring.size, cq->ring.off };
+	return 0;
 }
 
 static void cq_overrun(struct ibfs_cq *cq)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "hca/keep.h"
 #include "hca/poll.h"
 #include "hca/qp.h"
 #include "hca/req.h"
@@ -339,6 +340,7 @@ void qp_free(struct ibfs_qp *qp)
 	qp->state = IBV_QPS_RESET;
 	qp_reset(qp);
 	qp_unname(qp);
+	qp_unkeep(qp);
 	qp_refs(qp, -1);
 	sq_free(&qp->req);
 	rq_free(&qp->rq);
@@ -391,9 +393,15 @@ int qp_post_recv(struct ibfs_qp *qp, const struct ibfs_recv_wr *wr)
 
 int qp_ring(struct ibfs_qp *qp, bool send, struct ibfs_ring *ring)
 {
-	if (send ? !qp->req.wqe : !qp->rq.wqe)
-		return -EINVAL;
-	return send ? sq_share(qp, ring) : rq_share(&qp->rq, ring);
+	int err = -EINVAL;
+
+	if (send && qp->req.wqe)
+		err = sq_share(qp, ring);
+	else if (!send && qp->rq.wqe)
+		err = rq_share(&qp->rq, ring);
+	if (!err)
+		qp_keep(qp);
+	return err;
 }
 
 int qp_doorbell(struct ibfs_qp *qp)

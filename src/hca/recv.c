@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/verbs.h"
+#include "hca/keep.h"
 
 static bool recv_room(struct responder *r, uint32_t max_sge)
 {
@@ -24,6 +24,17 @@ static bool recv_room(struct responder *r, uint32_t max_sge)
 	return true;
 }
 
+static void taken(struct ibfs_qp *qp, struct rq *rq)
+{
+	const struct rwqe *wqe = &qp->resp.wqe;
+
+	if (!wqe->from_ring)
+		return;
+	keep_taking(qp, wqe->wr_id, rq->ring.index);
+	rq_taken(rq, wqe);
+	keep_taken(qp);
+}
+
 int recv_take(struct ibfs_qp *qp, struct ibfs_srq *srq)
 {
 	struct responder *r = &qp->resp;
@@ -34,6 +45,7 @@ int recv_take(struct ibfs_qp *qp, struct ibfs_srq *srq)
 	err = srq ? srq_take(srq, &r->wqe) : rq_take(&qp->rq, &r->wqe);
 	if (err == -ENOENT)
 		return err;
+	taken(qp, srq ? &srq->rq : &qp->rq);
 	r->has_wqe = true;
 	r->srq = srq;
 	r->off = 0;
@@ -53,6 +65,7 @@ void recv_srq_gone(struct ibfs_qp *qp, const struct ibfs_srq *srq)
 	qp_unhold(qp);
 	r->has_wqe = false;
 	r->msg = MSG_NONE;
+	keep_received(qp);
 }
 
 static void wc_address(struct ibfs_wc *wc, const struct rx *rx)
@@ -110,6 +123,7 @@ void recv_complete(struct ibfs_qp *qp, const struct rx *rx, enum ibv_wc_status s
 	}
 	if (status == IBV_WC_SUCCESS && wc.opcode == IBFS_WC_RECV)
 		qp_count(qp, STAT_RDMA_RECVS);
+	keep_completing(qp, cq->ring.index);
 	if (r->wqe.wr_cqe) {
 		r->wqe.wr_cqe->done(r->wqe.wr_cqe, &wc);
 	} else if (cq_push(cq, &wc, rx && rx->bth->flags & BTH_SOLICITED) &&
@@ -117,6 +131,7 @@ void recv_complete(struct ibfs_qp *qp, const struct rx *rx, enum ibv_wc_status s
 		qp_event(qp, IBV_EVENT_QP_FATAL);
 		qp_error(qp);
 	}
+	keep_received(qp);
 }
 
 bool rx_length_ok(const struct ibfs_qp *qp, const struct rx *rx)

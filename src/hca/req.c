@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/keep.h"
 #include "hca/poll.h"
 #include "hca/req.h"
 
@@ -105,16 +106,22 @@ static void req_stop(struct ibfs_qp *qp)
 	qp->req.xfer = NULL;
 }
 
+/* Is anybody told of the request's end? */
+static bool tells(const struct ibfs_qp *qp, const struct swqe *wqe, enum ibv_wc_status status)
+{
+	return status != IBV_WC_SUCCESS || wqe->wr.wr_cqe || qp->sq_sig_all ||
+	       wqe->wr.send_flags & IBV_SEND_SIGNALED;
+}
+
 /* To whoever is to be told of it. */
 static void complete(struct ibfs_qp *qp, const struct swqe *wqe, enum ibv_wc_status status,
 		     uint32_t byte_len)
 {
 	const struct wr_info *info = wr_info(wqe->wr.opcode);
-	bool signaled = qp->sq_sig_all || wqe->wr.send_flags & IBV_SEND_SIGNALED;
 	struct ibfs_cqe *cqe = wqe->wr.wr_cqe;
 	struct ibfs_wc wc;
 
-	if (!cqe && !signaled && status == IBV_WC_SUCCESS)
+	if (!tells(qp, wqe, status))
 		return;
 	wc = (struct ibfs_wc){
 		.wr_id = wqe->wr.wr_id, .status = status,
@@ -143,6 +150,9 @@ void req_retire(struct ibfs_qp *qp, enum ibv_wc_status status, uint32_t byte_len
 	if (wqe->from_ring) {
 		req->ring.index++;
 		req->ring_fetched--;
+		if (tells(qp, wqe, status))
+			keep_retiring(qp, wqe->wr.wr_id, info ? info->wc : IBFS_WC_SEND,
+				      req->ring.index, qp->send_cq->ring.index);
 		ring_publish(&req->ring, false);
 	}
 	if (req->next == req->head) {
@@ -151,6 +161,7 @@ void req_retire(struct ibfs_qp *qp, enum ibv_wc_status status, uint32_t byte_len
 	}
 	req->head++;
 	complete(qp, wqe, status, byte_len);
+	keep_sent(qp);
 }
 
 void req_fail(struct ibfs_qp *qp, enum ibv_wc_status status)

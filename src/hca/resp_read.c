@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/keep.h"
 #include "hca/resp.h"
 
 static struct resource *res_at(const struct responder *r, unsigned int i)
@@ -324,4 +325,5 @@ void resp_reset(struct ibfs_qp *qp)
 	r->ack_pending = r->has_wqe = false;
 	if (qp->rq.wqe)
 		rq_drop(&qp->rq);
+	keep_received(qp);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "hca/verbs.h"
+#include "ibfs/keeper.h"
 
 static uint32_t log2_up(uint32_t n)
 {
@@ -26,6 +27,8 @@ static void file_put(struct ring *ring)
 		ring->space->free(ring->space, ring->off, ring->size);
 	else
 		close(ring->fd);
+	keeper_file_drop(ring->kept);
+	ring->kept = NULL;
 	ring->fd = -1;
 }
 
@@ -79,6 +82,7 @@ int ring_init(struct ring *ring, uint32_t entries, uint32_t elem_size, bool shar
 	ring->fd = -1;
 	ring->space = NULL;
 	ring->bill = bill;
+	ring->kept = NULL;
 	ring->size = sizeof(*ring->buf) + ((size_t)1 << (log2_slots + log2_elem));
 	ring->size = (ring->size + page - 1) & ~(page - 1);
 	ring->buf = NULL;

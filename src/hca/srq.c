@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/verbs.h"
+#include "hca/keep.h"
 
 int srq_create(struct ibfs_pd *pd, const struct ibfs_srq_init *init, struct verbs_client *client,
 	       struct ibfs_srq **out)
@@ -67,6 +67,8 @@ int srq_modify(struct ibfs_srq *srq, const struct ibv_srq_attr *attr, int mask)
 
 		if (err)
 			return err;
+		if (srq->keep)
+			srq_keep(srq);
 	}
 	if (mask & IBV_SRQ_LIMIT)
 		srq->limit = attr->srq_limit;
@@ -103,6 +105,7 @@ int srq_destroy(struct ibfs_srq *srq)
 		srq->xrcd->refs--;
 		srq->cq->refs--;
 	}
+	srq_unkeep(srq);
 	rq_free(&srq->rq);
 	free(srq);
 	return 0;
@@ -115,7 +118,11 @@ int srq_post(struct ibfs_srq *srq, const struct ibfs_recv_wr *wr)
 
 int srq_ring(struct ibfs_srq *srq, struct ibfs_ring *ring)
 {
-	return rq_share(&srq->rq, ring);
+	int err = rq_share(&srq->rq, ring);
+
+	if (!err)
+		srq_keep(srq);
+	return err;
 }
 
 /* A request that can't be right puts the SRQ into error; the event is told once. */

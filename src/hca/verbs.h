@@ -10,6 +10,7 @@
  *  comp.c	completer: takes responses, completes work requests
  *  net.c demux.c	headers on and off; to which QP a packet goes
  *  special.c raw.c	what is different for SMI, GSI and raw packet QPs
+ *  keep.c	what is told to the keeper, for the case that the daemon dies
  * All runs in the event loop. A packet that one QP sends may come back as a
  * response before port_xmit() returns, so whoever sends writes its own state
  * down first and looks at it again afterwards.
@@ -240,6 +241,7 @@ struct ring {
 	struct ring_space *space;	/* whose fd is; NULL: the ring's own */
 	struct bill *bill;
 	struct verbs_cost cost;		/* on it */
+	struct keep_file *kept;		/* of its own; NULL: not kept */
 	uint32_t mask;
 	uint32_t elem_size;		/* a power of two */
 	uint32_t index;			/* our own side's, never read back from buf */
@@ -278,6 +280,7 @@ struct ibfs_cq {
 	uint16_t moder_count, moder_period;
 	uint32_t moder_pending;		/* completions since the last event */
 	ev_timer moder_timer;
+	struct keep_slot *keep;		/* hca/keep.h; NULL: not kept */
 };
 /* A request ends, whoever is told; what was dropped and has no cqe tells nobody. */
 static inline void wr_dropped(struct ibfs_cqe *cqe)
@@ -296,6 +299,7 @@ struct rwqe {
 	struct ibfs_cqe *wr_cqe;
 	unsigned int num_sge;
 	uint32_t length;
+	bool from_ring;
 	struct ibv_sge *sges;		/* room for the queue's max_sge */
 };
 
@@ -319,7 +323,9 @@ void rq_free(struct rq *rq);
 int rq_post(struct rq *rq, const struct ibfs_recv_wr *wr);
 void rq_drop(struct rq *rq);			/* all that was posted */
 uint32_t rq_count(const struct rq *rq);
-int rq_take(struct rq *rq, struct rwqe *wqe);	/* -ENOENT: empty; -EINVAL: a bad one was in the ring */
+/* -ENOENT: empty; -EINVAL: a bad one was in the ring. Then, but for -ENOENT: */
+int rq_take(struct rq *rq, struct rwqe *wqe);
+void rq_taken(struct rq *rq, const struct rwqe *wqe);	/* its slot is the process's again */
 int rq_resize(struct rq *rq, uint32_t max_wr);
 int rq_share(struct rq *rq, struct ibfs_ring *info);
 
@@ -335,6 +341,7 @@ struct ibfs_srq {
 	unsigned int refs;
 	struct rq rq;
 	uint32_t limit;
+	struct keep_slot *keep;		/* hca/keep.h; NULL: not kept */
 };
 int srq_take(struct ibfs_srq *srq, struct rwqe *wqe);
 
@@ -495,6 +502,7 @@ struct ibfs_qp {
 	uint32_t polled_index;
 	uint64_t polled_ns;		/* when a request was found, or it was rung */
 	struct streak streak;
+	struct keep_slot *keep;		/* hca/keep.h; NULL: not kept */
 	struct ibfs_qp *raw_prev, *raw_next;	/* of verbs->raws */
 };
 

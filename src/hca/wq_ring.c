@@ -159,7 +159,7 @@ static int rq_take_ring(struct rq *rq, struct rwqe *wqe)
 		return -ENOENT;
 	ring_copy(&rq->ring, rq->ring.index, copy, sizeof(copy));
 	rq->ring.index++;
-	ring_publish(&rq->ring, false);
+	wqe->from_ring = true;
 	wqe->wr_id = raw->wr_id;
 	wqe->wr_cqe = NULL;
 	wqe->num_sge = raw->dma.num_sge;
@@ -181,6 +181,7 @@ int rq_take(struct rq *rq, struct rwqe *wqe)
 
 	if (rq->head == rq->tail)
 		return rq->ring.buf ? rq_take_ring(rq, wqe) : -ENOENT;
+	wqe->from_ring = false;
 	wqe->wr_id = rq->wqe[slot].wr_id;
 	wqe->wr_cqe = rq->wqe[slot].wr_cqe;
 	wqe->num_sge = rq->wqe[slot].num_sge;
@@ -190,4 +191,10 @@ int rq_take(struct rq *rq, struct rwqe *wqe)
 		wqe->length += wqe->sges[i].length;
 	rq->head++;
 	return 0;
+}
+
+void rq_taken(struct rq *rq, const struct rwqe *wqe)
+{
+	if (wqe->from_ring)
+		ring_publish(&rq->ring, false);
 }

@@ -101,9 +101,9 @@ static bool ask_file(struct event_ring *ring)
 
 /*
  * Sleep until the daemon says that there is something, or that the file must be
- * asked; a daemon that was killed says nothing. Returns an errno: EINTR as read()
- * has it, since this system call is taken up again where a read() would be, in
- * spite of its time limit.
+ * asked; a daemon without a keeper that was killed says nothing. Returns an errno:
+ * EINTR as read() has it, since this system call is taken up again where a read()
+ * would be, in spite of its time limit.
  */
 static int sleep_on(struct event_ring *ring)
 {

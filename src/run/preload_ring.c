@@ -326,9 +326,9 @@ static int passed_ms(const struct timespec *from)
 }
 
 /*
- * Sleep, at most ms (-1: no limit), until there may be something. A daemon that
- * was killed wakes nobody: after ASK_MS it is time to ask the file. *ms becomes
- * what is left. 0, or EINTR.
+ * Sleep, at most ms (-1: no limit), until there may be something. A daemon without
+ * a keeper that was killed wakes nobody: after ASK_MS it is time to ask the file.
+ * *ms becomes what is left. 0, or EINTR.
  */
 static int wait_for_mad(struct umad_ring *ring, int *ms)
 {

@@ -166,6 +166,8 @@ static int recv_one(struct rq *rq, struct robj *obj, uint64_t *wr_id)
 	int err = rq->max_sge > RPOST_SGE ? -EINVAL : rq_take(rq, &wqe);
 
 	*wr_id = wqe.wr_id;
+	if (err != -ENOENT)
+		rq_taken(rq, &wqe);
 	if (err)
 		return err;
 	wr = (struct ibfs_recv_wr){ .wr_id = wqe.wr_id, .sg_list = sges, .num_sge = wqe.num_sge };
