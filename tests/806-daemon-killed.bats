@@ -107,6 +107,18 @@ outstanding()
 	outstanding midst
 }
 
+@test "outstanding requests complete in the same way when a device is removed" {
+	local name
+	start_ibfs
+	for name in recvs sends srq; do
+		spawn $name ib "$BUILD/tests/uverbs_killed" $name
+		wait_for file_has "$IBFS_DIR/$name.log" ready
+	done
+	echo remove >"$MNT/rxe0/ctl"
+	ends recvs sends srq
+	for name in recvs sends srq; do [ "$(cat "$IBFS_DIR/$name.log")" = $'ready\ndone' ]; done
+}
+
 @test "many programs, killed with the daemon at any point of theirs" {
 	local n
 	start_ibfs

@@ -79,9 +79,16 @@ static void qp_flush(struct ibfs_qp *qp)
 	}
 }
 
+/*
+ * Who posts has to ask from here on, and is refused; what was posted by others is in
+ * the ring when it is flushed.
+ */
 void qp_lost(struct ibfs_qp *qp)
 {
 	qp->state = IBV_QPS_ERR;
+	qp->lost = true;
+	poll_stop(qp);
+	poll_tell(qp);
 	req_flush(qp, IBV_WC_FATAL_ERR);
 	resp_flush(qp, IBV_WC_FATAL_ERR);
 }
@@ -361,7 +368,7 @@ int qp_destroy(struct ibfs_qp *qp, struct verbs_client *client)
 
 bool qp_takes(const struct ibfs_qp *qp)
 {
-	return qp->req.wqe && qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_INIT &&
+	return qp->req.wqe && !qp->lost && qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_INIT &&
 	       qp->state != IBV_QPS_RTR;
 }
 

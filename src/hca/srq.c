@@ -111,6 +111,35 @@ int srq_destroy(struct ibfs_srq *srq)
 	return 0;
 }
 
+static const struct ibfs_qp *find_user(const struct ibfs_srq *srq)
+{
+	const struct ibfs_qp *qp;
+
+	for (uint32_t at = 0; (qp = ids_next(&srq->verbs->qps, &at));)
+		if (qp->srq == srq)
+			return qp;
+	return NULL;
+}
+
+void srq_lost(struct ibfs_srq *srq)
+{
+	const struct ibfs_qp *qp = srq->xrc ? NULL : find_user(srq);
+	struct ibfs_cq *cq = qp ? qp->recv_cq : srq->cq;
+	struct ibv_sge sges[VERBS_MAX_SGE];
+	struct rwqe wqe = { .sges = sges };
+	struct ibfs_wc wc = {
+		.status = IBV_WC_FATAL_ERR, .opcode = IBFS_WC_RECV, .qp_num = qp ? qp->qpn : 0,
+	};
+	uint32_t left = rq_count(&srq->rq);
+
+	srq->limit = 0;
+	while (cq && left-- && !srq_take(srq, &wqe)) {
+		rq_taken(&srq->rq, &wqe);
+		wc.wr_id = wqe.wr_id;
+		cq_push(cq, &wc, false);
+	}
+}
+
 int srq_post(struct ibfs_srq *srq, const struct ibfs_recv_wr *wr)
 {
 	return srq->error || wr->wr_cqe ? -EINVAL : rq_post(&srq->rq, wr);

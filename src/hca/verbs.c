@@ -126,6 +126,7 @@ static void qp_end(struct ibfs_qp *qp)
 static void verbs_lost(struct hca *hca)
 {
 	struct verbs *verbs = hca->engine_priv;
+	struct ibfs_srq *srq;
 	struct ibfs_qp *qp;
 
 	for (uint32_t at = 0; at <= hca->dev.num_ports; at++)
@@ -134,6 +135,8 @@ static void verbs_lost(struct hca *hca)
 				qp_lost(verbs->special[at][i]);
 	for (uint32_t at = 0; (qp = ids_next(&verbs->qps, &at));)
 		qp_lost(qp);
+	for (uint32_t at = 0; (srq = table_next(&verbs->srqs, &at));)
+		srq_lost(srq);
 }
 
 /* What a client left is destroyed in reverse order of dependence, and nobody told. */

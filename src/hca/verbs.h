@@ -344,6 +344,8 @@ struct ibfs_srq {
 	struct keep_slot *keep;		/* hca/keep.h; NULL: not kept */
 };
 int srq_take(struct ibfs_srq *srq, struct rwqe *wqe);
+/* As qp_lost(), where a QP of the SRQ's would complete them; without one nobody waits. */
+void srq_lost(struct ibfs_srq *srq);
 
 struct ibfs_ah {
 	struct ibfs_pd *pd;
@@ -497,6 +499,7 @@ struct ibfs_qp {
 	unsigned int mcast;		/* groups it is attached to */
 	struct task task;
 	bool comm_est, last_wqe_told;
+	bool lost;			/* its device goes */
 	bool polled, busy;		/* poll.c's, as are these: */
 	unsigned int poll_slot;
 	uint32_t polled_index;
