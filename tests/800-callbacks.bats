@@ -139,3 +139,14 @@ asked()
 @test "an id of rdma_cm moves only to who has the rights of its maker" {
 	run -0 "$BUILD/tests/callbacks_migrate" "$MNT/dev/infiniband/rdma_cm"
 }
+
+asks_or_gone() { file_has "$IBFS_DIR/proc.log" asks || is_gone "$(spawned proc)"; }
+
+@test "a process whose /proc can't be looked into: others go on" {
+	[[ $BUILD != *sanitize ]] || skip "LeakSanitizer waits for the thread that hangs"
+	spawn proc "$BUILD/tests/callbacks_proc" "$MNT/dev/infiniband/rdma_cm"
+	wait_for asks_or_gone
+	file_has "$IBFS_DIR/proc.log" asks || skip "needs userfaultfd"
+	for _ in {1..20}; do run -0 timeout 10 cat "$MNT/version"; done
+	reap proc KILL
+}

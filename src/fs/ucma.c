@@ -14,29 +14,32 @@
 
 #define COMMAND_MAX	4096
 
-static int (*const commands[])(struct ucma_cmd *cmd) = {
-	[RDMA_USER_CM_CMD_CREATE_ID] = ucma_create_id,
-	[RDMA_USER_CM_CMD_DESTROY_ID] = ucma_destroy_id,
-	[RDMA_USER_CM_CMD_BIND_IP] = ucma_bind_ip,
-	[RDMA_USER_CM_CMD_RESOLVE_IP] = ucma_resolve_ip,
-	[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = ucma_resolve_route,
-	[RDMA_USER_CM_CMD_QUERY_ROUTE] = ucma_query_route,
-	[RDMA_USER_CM_CMD_CONNECT] = ucma_connect,
-	[RDMA_USER_CM_CMD_LISTEN] = ucma_listen,
-	[RDMA_USER_CM_CMD_ACCEPT] = ucma_accept,
-	[RDMA_USER_CM_CMD_REJECT] = ucma_reject,
-	[RDMA_USER_CM_CMD_DISCONNECT] = ucma_disconnect,
-	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = ucma_init_qp_attr,
-	[RDMA_USER_CM_CMD_GET_EVENT] = ucma_get_event,
-	[RDMA_USER_CM_CMD_SET_OPTION] = ucma_set_option,
-	[RDMA_USER_CM_CMD_NOTIFY] = ucma_notify,
-	[RDMA_USER_CM_CMD_MIGRATE_ID] = ucma_migrate,
-	[RDMA_USER_CM_CMD_QUERY] = ucma_query,
-	[RDMA_USER_CM_CMD_BIND] = ucma_bind,
-	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = ucma_resolve_addr,
-	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = ucma_join_ip_mcast,
-	[RDMA_USER_CM_CMD_LEAVE_MCAST] = ucma_leave_mcast,
-	[RDMA_USER_CM_CMD_JOIN_MCAST] = ucma_join_mcast,
+static const struct {
+	int (*run)(struct ucma_cmd *cmd);
+	bool network;			/* of the caller: it counts */
+} commands[] = {
+	[RDMA_USER_CM_CMD_CREATE_ID] = { ucma_create_id, false },
+	[RDMA_USER_CM_CMD_DESTROY_ID] = { ucma_destroy_id, false },
+	[RDMA_USER_CM_CMD_BIND_IP] = { ucma_bind_ip, true },
+	[RDMA_USER_CM_CMD_RESOLVE_IP] = { ucma_resolve_ip, true },
+	[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = { ucma_resolve_route, false },
+	[RDMA_USER_CM_CMD_QUERY_ROUTE] = { ucma_query_route, false },
+	[RDMA_USER_CM_CMD_CONNECT] = { ucma_connect, false },
+	[RDMA_USER_CM_CMD_LISTEN] = { ucma_listen, false },
+	[RDMA_USER_CM_CMD_ACCEPT] = { ucma_accept, true },
+	[RDMA_USER_CM_CMD_REJECT] = { ucma_reject, false },
+	[RDMA_USER_CM_CMD_DISCONNECT] = { ucma_disconnect, false },
+	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = { ucma_init_qp_attr, true },
+	[RDMA_USER_CM_CMD_GET_EVENT] = { ucma_get_event, false },
+	[RDMA_USER_CM_CMD_SET_OPTION] = { ucma_set_option, false },
+	[RDMA_USER_CM_CMD_NOTIFY] = { ucma_notify, false },
+	[RDMA_USER_CM_CMD_MIGRATE_ID] = { ucma_migrate, false },
+	[RDMA_USER_CM_CMD_QUERY] = { ucma_query, false },
+	[RDMA_USER_CM_CMD_BIND] = { ucma_bind, true },
+	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = { ucma_resolve_addr, true },
+	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = { ucma_join_ip_mcast, true },
+	[RDMA_USER_CM_CMD_LEAVE_MCAST] = { ucma_leave_mcast, false },
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = { ucma_join_mcast, true },
 };
 
 enum { NUM_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -55,14 +58,18 @@ static ssize_t run(struct ucma_file *uf, struct fs_req *req, const struct rdma_u
 	cmd->in_len = hdr->in;
 	cmd->out_room = hdr->out;
 	cmd->count = size;
-	ret = commands[hdr->cmd](cmd);
-	/* It waits for an event, and is the file's. */
+	cmd->netns = -1;
+	if (commands[hdr->cmd].network)
+		ret = ucma_look(cmd, commands[hdr->cmd].run);
+	else
+		ret = commands[hdr->cmd].run(cmd);
+	/* It waits, and is the file's. */
 	if (ret == FS_PENDING)
 		/* cppcheck-suppress memleak */
 		return ret;
 	if (!ret && cmd->out_len)
 		return ucma_answer(cmd);
-	free(cmd);
+	ucma_cmd_free(cmd);
 	return ret ? ret : (ssize_t)size;
 }
 
@@ -82,7 +89,7 @@ static ssize_t ucma_write(struct file *file, struct fs_req *req, const void *buf
 	if (hdr.cmd >= NUM_COMMANDS || hdr.in + sizeof(hdr) > size)
 		return ibfs_fail(req->ibfs, EINVAL, "rdma_cm: command %u of %zu bytes, %u told",
 				 hdr.cmd, size, hdr.in);
-	if (!commands[hdr.cmd])
+	if (!commands[hdr.cmd].run)
 		return ibfs_fail(req->ibfs, ENOSYS, "rdma_cm: there is no command %u", hdr.cmd);
 	return run(file->priv, req, &hdr, (const char *)buf + sizeof(hdr), size);
 }

@@ -171,17 +171,19 @@ struct ucma_cmd {
 	struct job job;
 	ev_timer patience;
 	struct client *client;		/* NULL: no helper was needed yet */
+	int netns;			/* the caller's network namespace; -1: not looked at, or none */
 	struct ucma_file *uf;
 	struct fs_req *req;
 	size_t count;			/* what write() returns */
 	const void *in;
-	uint8_t kept[64];		/* of a request, while the command waits */
+	uint8_t kept[64];		/* of a request, while the command waits, */
+	void *copy;			/* or all of it; NULL: it isn't needed */
 	size_t in_len, out_room;
 	uint64_t response;
 	uint8_t out[512];		/* the answer; what was fetched */
 	size_t out_len;			/* 0: no answer */
 	int err;
-	int (*then)(struct ucma_cmd *cmd);	/* after a fetch */
+	int (*then)(struct ucma_cmd *cmd);	/* after a fetch, or a look */
 	struct ucma_id *made;		/* undone when the answer doesn't arrive */
 	struct ucma_mc *made_mc;	/* likewise */
 	struct ucma_event *event;	/* likewise: it is the first again */
@@ -191,6 +193,9 @@ struct ucma_cmd {
 /* Write the answer: FS_PENDING, or -errno and the command is undone and freed. */
 ssize_t ucma_answer(struct ucma_cmd *cmd);
 void ucma_give_up(struct ucma_cmd *cmd, int err);
+void ucma_cmd_free(struct ucma_cmd *cmd);
+/* Have cmd->netns for `then`, which is as a command's function. FS_PENDING, or -errno. */
+int ucma_look(struct ucma_cmd *cmd, int (*then)(struct ucma_cmd *cmd));
 /* The write's buffer doesn't last: the request's beginning does. */
 void ucma_keep(struct ucma_cmd *cmd);
 /*
@@ -241,11 +246,11 @@ void ucma_header_put(struct cma_hdr *hdr, const struct ucma_id *id);
 union ucma_addr ucma_header_ip(const struct cma_hdr *hdr, const __be32 from[4], uint16_t port);
 
 /* ucma_addr.c */
-/* The interface that has the id's own address, in the network of pid. NULL: none. */
-struct ipoib *ucma_interface(const struct ucma_id *id, pid_t pid);
+/* The interface that has the id's own address, in that network. NULL: none. */
+struct ipoib *ucma_interface(const struct ucma_id *id, int netns);
 /* pkey 0: the port's first. */
 int ucma_bind_port(struct ucma_id *id, struct ibfs_device *dev, unsigned int port, uint16_t pkey);
-int ucma_bind_addr(struct ucma_id *id, const union ucma_addr *addr, const struct fs_req *req);
+int ucma_bind_addr(struct ucma_id *id, const union ucma_addr *addr, const struct ucma_cmd *cmd);
 /* A port of its own; the number in id->src, or any. -EADDRINUSE, -EADDRNOTAVAIL, -EACCES. */
 int ucma_use_port(struct ucma_id *id, const struct fs_cred *cred);
 void ucma_resolve_stop(struct ucma_id *id);
@@ -282,7 +287,7 @@ int ucma_disconnect(struct ucma_cmd *cmd);
 
 /* ucma_qp.c */
 /* The id's Q_Key is this, or, 0, any: -EINVAL, it has another one; -EADDRNOTAVAIL. */
-int ucma_set_qkey(struct ucma_id *id, uint32_t qkey, pid_t pid);
+int ucma_set_qkey(struct ucma_id *id, uint32_t qkey, int netns);
 void ucma_put_ah(struct ib_uverbs_ah_attr *to, const struct ibv_ah_attr *from);
 int ucma_init_qp_attr(struct ucma_cmd *cmd);
 

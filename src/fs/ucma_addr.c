@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -75,23 +74,12 @@ int ucma_use_port(struct ucma_id *id, const struct fs_cred *cred)
 
 /* --- which port an address is at --- */
 
-static int open_netns(pid_t pid)
-{
-	char path[40];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* While the client waits: later another process may have its number. */
-static struct ucma_netns look_netns(pid_t pid)
+static struct ucma_netns netns_of(int fd)
 {
 	struct ucma_netns netns = { 0 };
 	struct stat st;
-	char path[40];
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
-	if (!stat(path, &st))
+	if (fd >= 0 && !fstat(fd, &st))
 		netns = (struct ucma_netns){ st.st_dev, st.st_ino };
 	return netns;
 }
@@ -106,16 +94,16 @@ static struct ipoib *interface_in(struct ibfs *ibfs, const union ucma_addr *addr
 }
 
 /* The interface that has the address, in the client's network. NULL: none. */
-static struct ipoib *interface_of(struct ibfs *ibfs, const union ucma_addr *addr, pid_t pid)
+static struct ipoib *interface_of(struct ibfs *ibfs, const union ucma_addr *addr, int netns)
 {
-	const struct ucma_netns netns = look_netns(pid);
+	const struct ucma_netns known = netns_of(netns);
 
-	return interface_in(ibfs, addr, &netns);
+	return interface_in(ibfs, addr, &known);
 }
 
-struct ipoib *ucma_interface(const struct ucma_id *id, pid_t pid)
+struct ipoib *ucma_interface(const struct ucma_id *id, int netns)
 {
-	return interface_of(id->uf->file->ibfs, &id->src, pid);
+	return interface_of(id->uf->file->ibfs, &id->src, netns);
 }
 
 static bool is_active(struct ibfs_device *dev, unsigned int port)
@@ -171,7 +159,7 @@ static int bind_interface(struct ucma_id *id, struct ipoib *ip)
 	return ipoib_port(ip, &dev, &port, &pkey) ? -ENODEV : ucma_bind_port(id, dev, port, pkey);
 }
 
-static int bind_device(struct ucma_id *id, const union ucma_addr *addr, pid_t pid)
+static int bind_device(struct ucma_id *id, const union ucma_addr *addr, int netns)
 {
 	struct ipoib *ip;
 
@@ -179,20 +167,20 @@ static int bind_device(struct ucma_id *id, const union ucma_addr *addr, pid_t pi
 		return 0;
 	if (addr->sa.sa_family == AF_IB)
 		return bind_any(id, addr->ib.sib_addr);
-	ip = interface_of(id->uf->file->ibfs, addr, pid);
+	ip = interface_of(id->uf->file->ibfs, addr, netns);
 	return ip ? bind_interface(id, ip) : -ENODEV;
 }
 
-int ucma_bind_addr(struct ucma_id *id, const union ucma_addr *addr, const struct fs_req *req)
+int ucma_bind_addr(struct ucma_id *id, const union ucma_addr *addr, const struct ucma_cmd *cmd)
 {
 	int err;
 
 	if (id->state != ID_IDLE || !ucma_addr_len(addr))
 		return -EINVAL;
 	id->src = *addr;
-	err = ucma_use_port(id, &req->cred);
+	err = ucma_use_port(id, &cmd->req->cred);
 	if (!err)
-		err = bind_device(id, addr, req->caller.pid);
+		err = bind_device(id, addr, cmd->netns);
 	if (err) {
 		memset(&id->src, 0, sizeof(id->src));
 		return err;
@@ -289,13 +277,13 @@ static int resolve_gid(struct ucma_id *id)
 }
 
 /* The address that the client's network would send from (its routing table says). */
-static int route_source(const union ucma_addr *dst, pid_t pid, union ucma_addr *src)
+static int route_source(const union ucma_addr *dst, int netns, union ucma_addr *src)
 {
-	int ns = open_netns(pid), own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	int fd = -1, err = -ENETUNREACH;
 	socklen_t len = ucma_addr_len(dst);
 
-	if (ns < 0 || own < 0 || setns(ns, CLONE_NEWNET))
+	if (netns < 0 || own < 0 || setns(netns, CLONE_NEWNET))
 		goto close;
 	fd = socket(dst->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && !connect(fd, &dst->sa, len) && !getsockname(fd, &src->sa, &len))
@@ -307,13 +295,11 @@ close:
 		close(fd);
 	if (own >= 0)
 		close(own);
-	if (ns >= 0)
-		close(ns);
 	return err;
 }
 
 /* The source, if there is none yet, is that of the interface which leads there. */
-static int choose_source(struct ucma_id *id, pid_t pid)
+static int choose_source(struct ucma_id *id, int netns)
 {
 	uint16_t port = ucma_addr_port(&id->src);
 	union ucma_addr src = { .sa.sa_family = AF_UNSPEC };
@@ -321,7 +307,7 @@ static int choose_source(struct ucma_id *id, pid_t pid)
 
 	if (!ucma_addr_any(&id->src))
 		return id->src.sa.sa_family == id->dst.sa.sa_family ? 0 : -EINVAL;
-	err = route_source(&id->dst, pid, &src);
+	err = route_source(&id->dst, netns, &src);
 	if (err)
 		return err;
 	ucma_addr_set_port(&src, port);
@@ -329,16 +315,16 @@ static int choose_source(struct ucma_id *id, pid_t pid)
 	return 0;
 }
 
-static int resolve_ip(struct ucma_id *id, pid_t pid)
+static int resolve_ip(struct ucma_id *id, int netns)
 {
 	struct ibfs *ibfs = id->uf->file->ibfs;
 	struct in6_addr to;
 	struct ipoib *ip;
-	int err = choose_source(id, pid);
+	int err = choose_source(id, netns);
 
 	if (err)
 		return err;
-	ip = interface_of(ibfs, &id->src, pid);
+	ip = interface_of(ibfs, &id->src, netns);
 	if (!ip)
 		return ibfs_fail(ibfs, ENODEV, "rdma_cm: no IPoIB interface leads there");
 	err = id->dev ? 0 : bind_interface(id, ip);
@@ -352,25 +338,25 @@ static int resolve_ip(struct ucma_id *id, pid_t pid)
 		return 0;
 	}
 	/* Its own address is nobody's neighbour. */
-	ip = interface_of(ibfs, &id->dst, pid);
+	ip = interface_of(ibfs, &id->dst, netns);
 	if (ip) {
 		ipoib_gid(ip, &id->path.dgid);
 		resolved_soon(id);
 		return 0;
 	}
-	id->netns = look_netns(pid);
+	id->netns = netns_of(netns);
 	start_timer(id, 0.);
 	return 0;
 }
 
 static int resolve(struct ucma_id *id, const union ucma_addr *src, const union ucma_addr *dst,
-		   unsigned int timeout_ms, const struct fs_req *req)
+		   unsigned int timeout_ms, const struct ucma_cmd *cmd)
 {
 	union ucma_addr from = { .sa.sa_family = dst->sa.sa_family };
 	int err = 0;
 
 	if (id->state == ID_IDLE)
-		err = ucma_bind_addr(id, ucma_addr_len(src) ? src : &from, req);
+		err = ucma_bind_addr(id, ucma_addr_len(src) ? src : &from, cmd);
 	if (err)
 		return err;
 	if (id->state != ID_BOUND)
@@ -382,7 +368,7 @@ static int resolve(struct ucma_id *id, const union ucma_addr *src, const union u
 	else if (dst->sa.sa_family == AF_IB)
 		err = resolve_gid(id);
 	else
-		err = resolve_ip(id, req->caller.pid);
+		err = resolve_ip(id, cmd->netns);
 	if (!err)
 		id->state = ID_ADDR_QUERY;
 	return err;
@@ -400,7 +386,7 @@ static int bind_id(struct ucma_cmd *cmd, uint32_t num, const void *addr, size_t 
 	memcpy(&at, addr, size);
 	if (!ucma_addr_len(&at) || size < ucma_addr_len(&at))
 		return -EINVAL;
-	return ucma_bind_addr(id, &at, cmd->req);
+	return ucma_bind_addr(id, &at, cmd);
 }
 
 int ucma_bind_ip(struct ucma_cmd *cmd)
@@ -430,7 +416,7 @@ static int resolve_id(struct ucma_cmd *cmd, uint32_t num, const union ucma_addr 
 		return -ENOENT;
 	if (!ucma_addr_len(dst))
 		return -EINVAL;
-	return resolve(id, src, dst, timeout_ms, cmd->req);
+	return resolve(id, src, dst, timeout_ms, cmd);
 }
 
 int ucma_resolve_ip(struct ucma_cmd *cmd)

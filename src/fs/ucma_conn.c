@@ -241,13 +241,13 @@ static int send_reply(struct ucma_id *id, const struct rdma_ucm_accept *command)
 	return cm_send_rep(id->cm, &rep);
 }
 
-static int send_sidr_reply(struct ucma_id *id, const struct rdma_ucm_conn_param *param, pid_t pid)
+static int send_sidr_reply(struct ucma_id *id, const struct rdma_ucm_conn_param *param, int netns)
 {
 	struct cm_sidr_rep rep = {
 		.status = CM_SIDR_SUCCESS, .qpn = param->qp_num,
 		.private_data = param->private_data, .private_len = param->private_data_len,
 	};
-	int err = ucma_set_qkey(id, param->qkey, pid);
+	int err = ucma_set_qkey(id, param->qkey, netns);
 
 	rep.qkey = id->qkey;
 	return err ? err : cm_send_sidr_rep(id->cm, &rep);
@@ -265,7 +265,7 @@ int ucma_accept(struct ucma_cmd *cmd)
 	if (id->state != ID_CONNECT || !id->cm)
 		return -EINVAL;
 	if (id->qp_type == IBV_QPT_UD)
-		err = send_sidr_reply(id, &req.conn_param, cmd->req->caller.pid);
+		err = send_sidr_reply(id, &req.conn_param, cmd->netns);
 	/* The active end has modified its QP, and says so. */
 	else if (!req.conn_param.valid)
 		err = cm_send_rtu(id->cm, NULL, 0);

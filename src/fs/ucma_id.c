@@ -148,7 +148,7 @@ void ucma_events_serve(struct ucma_file *uf)
 		if (!ret)
 			ret = ucma_answer(cmd);
 		else
-			free(cmd);
+			ucma_cmd_free(cmd);
 		if (ret != FS_PENDING)
 			fs_reply(req, ret, NULL, 0);
 	}
@@ -177,7 +177,7 @@ static bool cancel_wait(struct fs_req *req)
 	struct ucma_cmd *cmd = req->priv;
 
 	DL_DELETE(cmd->uf->waiting, cmd);
-	free(cmd);
+	ucma_cmd_free(cmd);
 	fs_reply(req, -EINTR, NULL, 0);
 	return true;
 }

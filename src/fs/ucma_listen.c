@@ -276,7 +276,7 @@ int ucma_listen(struct ucma_cmd *cmd)
 	if (err)
 		return err;
 	if (id->state == ID_IDLE)
-		err = ucma_bind_addr(id, &any, cmd->req);
+		err = ucma_bind_addr(id, &any, cmd);
 	if (err)
 		return err;
 	if (id->state != ID_BOUND)

@@ -361,12 +361,12 @@ static int join(struct ucma_cmd *cmd, struct ucma_id *id, const union ucma_addr 
 	if (!id->dev || (id->state != ID_BOUND && id->state != ID_ADDR_DONE) ||
 	    id->qp_type != IBV_QPT_UD)
 		return -EINVAL;
-	ip = ucma_interface(id, cmd->req->caller.pid);
+	ip = ucma_interface(id, cmd->netns);
 	err = ip ? ipoib_subnet(ip, &subnet) : -EADDRNOTAVAIL;
 	if (err)
 		return ibfs_fail(cmd->req->ibfs, -err, "rdma_cm: no IPoIB interface that is up has "
 				 "the address, so it can't join a group");
-	err = ucma_set_qkey(id, 0, cmd->req->caller.pid);
+	err = ucma_set_qkey(id, 0, cmd->netns);
 	if (err)
 		return err;
 	cmd->made_mc = mc_new(id, uid, as);

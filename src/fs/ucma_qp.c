@@ -11,7 +11,7 @@
 
 #include "fs/ucma.h"
 
-int ucma_set_qkey(struct ucma_id *id, uint32_t qkey, pid_t pid)
+int ucma_set_qkey(struct ucma_id *id, uint32_t qkey, int netns)
 {
 	struct ipoib_subnet subnet;
 	const struct ipoib *ip;
@@ -20,7 +20,7 @@ int ucma_set_qkey(struct ucma_id *id, uint32_t qkey, pid_t pid)
 	if (id->qkey)
 		return qkey && qkey != id->qkey ? -EINVAL : 0;
 	if (!qkey && id->ps == RDMA_PS_IPOIB) {
-		ip = ucma_interface(id, pid);
+		ip = ucma_interface(id, netns);
 		err = ip ? ipoib_subnet(ip, &subnet) : -EADDRNOTAVAIL;
 		if (err)
 			return err;
@@ -31,7 +31,7 @@ int ucma_set_qkey(struct ucma_id *id, uint32_t qkey, pid_t pid)
 }
 
 /* Before there is a connection: where the QP is to be. Kernel cma_ib_init_qp_attr(). */
-static int attr_without_cm(struct ucma_id *id, struct ibv_qp_attr *attr, int *mask, pid_t pid)
+static int attr_without_cm(struct ucma_id *id, struct ibv_qp_attr *attr, int *mask, int netns)
 {
 	struct ibv_port_attr port;
 	uint16_t pkey;
@@ -52,7 +52,7 @@ static int attr_without_cm(struct ucma_id *id, struct ibv_qp_attr *attr, int *ma
 		return 0;
 	}
 	*mask |= IBV_QP_QKEY;
-	err = ucma_set_qkey(id, 0, pid);
+	err = ucma_set_qkey(id, 0, netns);
 	attr->qkey = id->qkey;
 	return err;
 }
@@ -125,7 +125,7 @@ int ucma_init_qp_attr(struct ucma_cmd *cmd)
 	if (id->cm && id->qp_type != IBV_QPT_UD)
 		err = attr_of_cm(id, &attr, &mask);
 	else
-		err = attr_without_cm(id, &attr, &mask, cmd->req->caller.pid);
+		err = attr_without_cm(id, &attr, &mask, cmd->netns);
 	if (err)
 		return err;
 	put_attr(&resp, &attr, mask);

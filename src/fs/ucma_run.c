@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A rdma_cm command's answer, which goes into the client's memory, and a value
- * that it points to: a helper thread writes or reads it, since the page may be
- * long in coming. What the command made is undone when the answer can't be told.
+ * A rdma_cm command's answer, which goes into the client's memory, a value that it
+ * points to, and the client's network: a helper thread writes it, reads it, or looks,
+ * since that may be long. What the command made is undone when the answer can't be told.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 #include <utlist.h>
 
 #include "fs/ucma.h"
@@ -91,15 +93,18 @@ static void detach(struct ucma_cmd *cmd)
 	DL_DELETE(cmd->uf->cmds, cmd);
 }
 
-static void cmd_free(struct ucma_cmd *cmd)
+void ucma_cmd_free(struct ucma_cmd *cmd)
 {
+	if (cmd->netns >= 0)
+		close(cmd->netns);
 	client_put(cmd->client);
+	free(cmd->copy);
 	free(cmd);
 }
 
 static void disowned(struct job *job)
 {
-	cmd_free(from_job(job));
+	ucma_cmd_free(from_job(job));
 }
 
 static void write_run(struct job *job)
@@ -131,7 +136,7 @@ static void finish(struct ucma_cmd *cmd, int err)
 
 	client_error(req, cmd->client, "rdma_cm", err);
 	settle(cmd, err);
-	cmd_free(cmd);
+	ucma_cmd_free(cmd);
 	fs_reply(req, result, NULL, 0);
 }
 
@@ -180,6 +185,7 @@ static int start(struct ucma_cmd *cmd, void (*run)(struct job *), void (*done)(s
 {
 	int err;
 
+	client_put(cmd->client);
 	cmd->client = client_new(cmd->req, &cmd->uf->opener);
 	if (!cmd->client)
 		return -ENOMEM;
@@ -210,7 +216,7 @@ ssize_t ucma_answer(struct ucma_cmd *cmd)
 	if (ret == FS_PENDING)
 		return ret;
 	settle(cmd, ret);
-	cmd_free(cmd);
+	ucma_cmd_free(cmd);
 	return ret;
 }
 
@@ -220,6 +226,47 @@ void ucma_keep(struct ucma_cmd *cmd)
 		cmd->in_len = sizeof(cmd->kept);
 	memcpy(cmd->kept, cmd->in, cmd->in_len);
 	cmd->in = cmd->kept;
+}
+
+/* Without a network the command fails where it needs one. */
+static void look_run(struct job *job)
+{
+	struct ucma_cmd *cmd = from_job(job);
+
+	cmd->err = client_bind(cmd->client);
+	if (!cmd->err)
+		cmd->netns = client_open(cmd->client, "ns/net", O_RDONLY);
+}
+
+static void look_done(struct job *job)
+{
+	struct ucma_cmd *cmd = from_job(job);
+	struct fs_req *req = cmd->req;
+	int ret = cmd->err;
+
+	detach(cmd);
+	if (!ret)
+		ret = cmd->then(cmd);
+	if (ret == FS_PENDING)
+		return;
+	if (ret || !cmd->out_len) {
+		finish(cmd, ret);
+		return;
+	}
+	ret = (int)ucma_answer(cmd);
+	if (ret != FS_PENDING)
+		fs_reply(req, ret, NULL, 0);
+}
+
+int ucma_look(struct ucma_cmd *cmd, int (*then)(struct ucma_cmd *cmd))
+{
+	cmd->copy = malloc(cmd->in_len + 1);
+	if (!cmd->copy)
+		return -ENOMEM;
+	memcpy(cmd->copy, cmd->in, cmd->in_len);
+	cmd->in = cmd->copy;
+	cmd->then = then;
+	return start(cmd, look_run, look_done);
 }
 
 int ucma_fetch(struct ucma_cmd *cmd, uint64_t addr, size_t len, int (*then)(struct ucma_cmd *cmd))
