@@ -7,6 +7,7 @@ offload() { run -0 timeout 60 "$BUILD/tests/offload" "$1"; }
 @test "offload: a client's jobs run in order" { offload order; }
 @test "offload: a client that hangs stops no other" { offload stuck; }
 @test "offload: a user's threads are bounded, other users' not touched" { offload bound; }
+@test "offload: a user whose threads hang gives back what it had" { offload gives_back; }
 @test "offload: EAGAIN when too many wait" { offload again; }
 @test "offload: a disowned job ends quietly" { offload disown; }
 @test "offload: the daemon's end doesn't wait for what hangs" { offload exit; }

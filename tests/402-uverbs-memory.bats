@@ -23,5 +23,6 @@ memory()
 @test "registered memory: ranges over several mappings, and with a hole" { memory mixed; }
 @test "registered memory: pages stay what they were when others are mapped there" { memory remap; }
 @test "registered memory: a file that is shortened while it is used" { memory truncate; }
+@test "registered memory: a large file that only the daemon still has" { memory left; }
 @test "registered memory: on demand, also all that a process has" { memory on_demand; }
 @test "registered memory: a page that comes late" { memory dead; }

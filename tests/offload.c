@@ -191,6 +191,25 @@ static void test_bound(void)
 	wait_threads(1);
 }
 
+/* A user whose threads are all stuck gets rid of what it had, in order and on one thread. */
+static void test_gives_back(void)
+{
+	for (int i = 0; i <= OFFLOAD_THREADS; i++)
+		CHECK(start(1 + i, 1000, run_stuck, 100 + i) == 0);
+	wait_started(OFFLOAD_THREADS);
+	for (int i = 1; i <= 10; i++) {
+		struct work *work = work_new(OFFLOAD_GIVES_BACK, 1000, run_nothing, i);
+
+		CHECK(offload_always(&work->job) == 0);
+		CHECK(i % 2 || loop_until(&done, i));
+		CHECK(threads() <= OFFLOAD_THREADS + 2);
+	}
+	CHECK(in_order && started == OFFLOAD_THREADS + 10);
+	open_gate(1 + OFFLOAD_THREADS);
+	CHECK(loop_until(&done, 11 + OFFLOAD_THREADS));
+	wait_threads(1);
+}
+
 static void test_again(void)
 {
 	CHECK(start(1, 0, run_stuck, 0) == 0);
@@ -631,6 +650,7 @@ static const struct test {
 	{ "order", test_order },
 	{ "stuck", test_stuck },
 	{ "bound", test_bound },
+	{ "gives_back", test_gives_back },
 	{ "again", test_again },
 	{ "disown", test_disown },
 	{ "exit", test_exit },

@@ -17,6 +17,7 @@
 
 #define SIZE		(256 * 1024)
 #define HUGE		(2 << 20)
+#define LARGE		(512 << 20)
 
 static const char *daemon_pid;
 
@@ -35,6 +36,17 @@ static bool daemon_maps(const struct stat *st)
 			found = true;
 	fclose(maps);
 	return found;
+}
+
+/* A helper thread does it. */
+static bool daemon_unmaps(const struct stat *st)
+{
+	time_t until = time(NULL) + 20;
+
+	while (daemon_maps(st))
+		if (time(NULL) > until)
+			return false;
+	return true;
 }
 
 /* Written to, read from, and worked on, from and to private memory; from an odd address on. */
@@ -62,7 +74,7 @@ static void use(struct end *end, uint8_t *mem, size_t size, bool mapped, const s
 	CHECK(!memcmp(own + 4096, &(uint64_t){ 37 }, 8));
 	CHECK(!ibv_dereg_mr(mr));
 	if (st)
-		CHECK(!daemon_maps(st));
+		CHECK(daemon_unmaps(st));
 	CHECK(!ibv_dereg_mr(ours));
 	munmap(own, size);
 }
@@ -217,6 +229,68 @@ static void test_truncate(struct end *end)
 	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(ours));
 }
 
+/* --- a large file whose last mapping is the daemon's --- */
+
+static uint64_t ns_of(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
+/* Processor time of this thread, or of the daemon's first: proc_pid_schedstat(5). */
+static uint64_t own_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return ns_of(&now);
+}
+
+static uint64_t loop_time(void)
+{
+	char path[64];
+	uint64_t ns = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%s/task/%s/schedstat", daemon_pid, daemon_pid);
+	file = must(fopen(path, "r"), path);
+	CHECK(fscanf(file, "%" SCNu64, &ns) == 1);
+	fclose(file);
+	return ns;
+}
+
+static int large_memfd(void)
+{
+	int fd = memfd(LARGE, 0);
+
+	CHECK(!fallocate(fd, 0, 0, LARGE));
+	return fd;
+}
+
+/* Its pages are given back, and not by the thread that everybody waits for. */
+static void test_left(struct end *end)
+{
+	int fd = large_memfd();
+	uint64_t own = own_time(), loop;
+	struct ibv_mr *mr;
+	struct stat st;
+	uint8_t *mem;
+
+	close(fd);
+	own = own_time() - own;
+	fd = large_memfd();
+	fstat(fd, &st);
+	mem = map_fd(fd, 4096, 0, MAP_SHARED);
+	mr = must(ibv_reg_mr(end->pd, mem, 4096, ACCESS), "reg");
+	close(fd);
+	munmap(mem, 4096);
+	CHECK(daemon_maps(&st));
+	loop = loop_time();
+	CHECK(!ibv_dereg_mr(mr) && daemon_unmaps(&st));
+	loop = loop_time() - loop;
+	printf("pages are freed in %" PRIu64 " ns, by the loop in %" PRIu64 " ns\n", own, loop);
+	CHECK(loop < own / 4);
+}
+
 /* Whatever is there when it is used, as the process itself may use it then. */
 static void test_on_demand(struct end *end)
 {
@@ -347,7 +421,7 @@ static const struct end_test tests[] = {
 	{ "private", test_private }, { "memfd", test_memfd },
 	{ "descriptor", test_descriptor }, { "shm", test_shm },
 	{ "sysv", test_sysv }, { "huge", test_huge }, { "mixed", test_mixed },
-	{ "remap", test_remap }, { "truncate", test_truncate }, { "on_demand", test_on_demand },
+	{ "remap", test_remap }, { "truncate", test_truncate }, { "left", test_left }, { "on_demand", test_on_demand },
 	{ "dead", test_dead }, { "dead_for_ever", test_dead_for_ever },
 	{ 0 },
 };

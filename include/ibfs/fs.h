@@ -257,7 +257,7 @@ void waitq_fail(struct waitq *q, int err);
 struct job {
 	struct job *prev, *next;
 	struct ibfs *ibfs;
-	pid_t pid;				/* the client */
+	pid_t pid;				/* the client, or OFFLOAD_GIVES_BACK */
 	uid_t uid;				/* the user whose threads it takes */
 	void (*run)(struct job *job);		/* on the helper thread */
 	void (*done)(struct job *job);		/* in the loop; frees the job */
@@ -267,7 +267,14 @@ struct job {
 	bool away;				/* quick.c's */
 };
 enum { OFFLOAD_THREADS = 64, OFFLOAD_WAITING = 4096 };
+/*
+ * In place of a client: the job gives back what one had (munmap(2), close(2)), which
+ * may be much, and waits for nobody. A user has a thread more for such jobs.
+ */
+enum { OFFLOAD_GIVES_BACK = -1 };
 int offload(struct job *job);
+/* The same, not inline, and however many wait: 0, or -ENOMEM. */
+int offload_always(struct job *job);
 /* Afterwards a job that hasn't begun never runs; one that has goes on, alone. */
 void offload_disown(struct job *job);
 /*

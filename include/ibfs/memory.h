@@ -52,6 +52,8 @@ struct memory {
 	int fd;				/* the memfd, or -1 */
 	void *base;			/* NULL for remote */
 	struct guard *guard;		/* of base, or NULL */
+	void (*unmap)(struct memory *mem);	/* see memory_unmap_by() */
+	void *unmapper;
 	const struct remote_ops *ops;
 	void *remote;
 	void (*gone)(void *owner);	/* see memory_tell() */
@@ -81,6 +83,12 @@ struct memory *memory_share(int fd, uint64_t off, uint64_t size, size_t page);
 struct memory *memory_remote(const struct remote_ops *ops, void *remote, uint64_t size);
 struct memory *memory_get(struct memory *mem);
 void memory_put(struct memory *mem);	/* NULL is allowed */
+/*
+ * Have somebody unmap base, which may take long, when nobody uses it any more: unmap() is
+ * called, and sees to it that memory_end() is, in the event loop, after it set base to NULL.
+ */
+void memory_unmap_by(struct memory *mem, void (*unmap)(struct memory *mem), void *unmapper);
+void memory_end(struct memory *mem);
 /* Have somebody told, once, when it is gone. */
 void memory_tell(struct memory *mem, void (*gone)(void *owner), void *owner);
 

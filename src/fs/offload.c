@@ -3,8 +3,9 @@
  * Helper threads for what may sleep for ever: calls that touch a client's
  * memory or its /proc files. A client has one thread while it has jobs, so one
  * that is stuck in a dead page of its own stops nobody else; a user has at
- * most OFFLOAD_THREADS, and what is beyond waits for one of them. Results
- * return to the event loop by an ev_async watcher.
+ * most OFFLOAD_THREADS, and what is beyond waits for one of them. One more gives
+ * back what clients had, which no client can stop. Results return to the event
+ * loop by an ev_async watcher.
  *
  * The pool's lock covers lists and counts only, never a job's work.
  */
@@ -177,7 +178,7 @@ static struct job *next_job(struct worker *worker)
 
 	if (worker->pool->exiting)
 		return NULL;
-	if (!worker->jobs && user->waiting) {
+	if (!worker->jobs && user->waiting && worker->pid != OFFLOAD_GIVES_BACK) {
 		worker->pid = user->waiting->pid;
 		adopt(worker);
 	}
@@ -303,30 +304,30 @@ static struct worker *worker_find(const struct user *user, pid_t pid)
 	struct worker *worker;
 
 	DL_SEARCH_SCALAR(user->workers, worker, pid, pid);
-	if (worker)
+	if (worker || pid == OFFLOAD_GIVES_BACK)
 		return worker;
 	DL_FOREACH(user->workers, worker)
-		if (worker->idle && !worker->jobs)
+		if (worker->idle && !worker->jobs && worker->pid != OFFLOAD_GIVES_BACK)
 			break;
 	if (worker)
 		worker->pid = pid;
 	return worker;
 }
 
-/* taken: nobody can be told that there is no room for it. It may wait without a thread then. */
-static int submit(struct offload *pool, struct job *job, bool taken)
+/* always: nobody can be told that there is no room for it. It may wait without a thread then. */
+static int submit(struct offload *pool, struct job *job, bool always)
 {
 	struct user *user = user_get(pool, job->uid);
 	struct worker *worker;
 
 	if (!user)
 		return -ENOMEM;
-	if (user->jobs >= OFFLOAD_WAITING && !taken)
+	if (user->jobs >= OFFLOAD_WAITING && !always)
 		return -EAGAIN;
 	worker = worker_find(user, job->pid);
-	if (!worker && user->threads < OFFLOAD_THREADS)
+	if (!worker && (user->threads < OFFLOAD_THREADS || job->pid == OFFLOAD_GIVES_BACK))
 		worker = worker_new(pool, user, job->pid);
-	if (!worker && !user->threads && !taken) {
+	if (!worker && !user->threads && !always) {
 		user_put(pool, user);
 		return -EAGAIN;
 	}
@@ -340,26 +341,29 @@ static int submit(struct offload *pool, struct job *job, bool taken)
 	return 0;
 }
 
-static int start_job(struct offload *pool, struct job *job, bool taken)
+static int start_job(struct offload *pool, struct job *job, bool always)
 {
 	int ret;
 
 	pthread_mutex_lock(&pool->lock);
-	ret = submit(pool, job, taken);
+	ret = submit(pool, job, always);
 	pthread_mutex_unlock(&pool->lock);
 	if (!ret && job->quick && pool->quick)
 		quick_away(pool->quick, job);
 	return ret;
 }
 
-int offload(struct job *job)
+static struct offload *pool_of(struct ibfs *ibfs)
 {
-	struct ibfs *ibfs = job->ibfs;
-	struct offload *pool;
-
 	if (!ibfs->offload)
 		ibfs->offload = pool_new(ibfs);
-	pool = ibfs->offload;
+	return ibfs->offload;
+}
+
+int offload(struct job *job)
+{
+	struct offload *pool = pool_of(job->ibfs);
+
 	if (!pool)
 		return -ENOMEM;
 	job->orphan = job->away = false;
@@ -368,19 +372,22 @@ int offload(struct job *job)
 	return start_job(pool, job, false);
 }
 
-int offload_away(struct job *job)
+int offload_always(struct job *job)
 {
-	return start_job(job->ibfs->offload, job, true);
+	struct offload *pool = pool_of(job->ibfs);
+
+	job->orphan = job->away = false;
+	return pool ? start_job(pool, job, true) : -ENOMEM;
 }
 
 void offload_run_loop(struct ibfs *ibfs)
 {
-	if (!ibfs->offload)
-		ibfs->offload = pool_new(ibfs);
-	if (ibfs->offload && !ibfs->offload->quick)
-		ibfs->offload->quick = quick_new(ibfs);
-	if (ibfs->offload && ibfs->offload->quick)
-		quick_run(ibfs->offload->quick);
+	struct offload *pool = pool_of(ibfs);
+
+	if (pool && !pool->quick)
+		pool->quick = quick_new(ibfs);
+	if (pool && pool->quick)
+		quick_run(pool->quick);
 	else
 		while (!ibfs->ended && ev_run(ibfs->loop, EVRUN_ONCE))
 			;

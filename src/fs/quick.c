@@ -195,7 +195,7 @@ static bool run_job(struct quick *quick, struct job *job)
 /* Its user has a penalty since it was taken. */
 static void send_away(struct quick *quick, struct job *job)
 {
-	if (offload_away(job))
+	if (offload_always(job))
 		DL_APPEND(quick->jobs, job);
 }
 

@@ -32,11 +32,6 @@ bool quick_submit(struct quick *quick, struct job *job);
 void quick_away(struct quick *quick, struct job *job);
 /* The job, inline or not, has ended: before job_finish() gives it back. */
 void quick_ended(struct quick *quick, struct job *job);
-/*
- * offload.c's: a helper thread is to have a job that was taken, however many wait. 0,
- * or -ENOMEM.
- */
-int offload_away(struct job *job);
 /* As done() or disowned() for a job that ended; offload.c. */
 void job_finish(struct job *job);
 void jobs_finish(struct job *jobs);

@@ -9,11 +9,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <utlist.h>
 
 #include "fs/obj.h"
 #include "fs/uverbs.h"
+
+#define UNMAP_PIECE	(1ULL << 20)	/* bytes: less than a millisecond's work */
 
 /* An address space. */
 struct uv_space_file {
@@ -286,15 +289,74 @@ static struct memory *process_memory(struct ibfs *ibfs, struct client *client,
 	return memory;
 }
 
+/* --- memory that the daemon maps --- */
+
+/* What a helper does for one that nobody uses any more. */
+struct uv_unmap {
+	struct job job;
+	struct memory *mem;
+};
+
+/* In pieces, since nobody else can map anything meanwhile. */
+static void unmap_run(struct job *job)
+{
+	struct memory *mem = ((struct uv_unmap *)job)->mem;
+	uint64_t len;
+
+	for (uint64_t off = 0; off < mem->size; off += len) {
+		len = mem->size - off < UNMAP_PIECE ? mem->size - off : UNMAP_PIECE;
+		munmap((char *)mem->base + off, len);
+	}
+	mem->base = NULL;
+}
+
+static void unmap_done(struct job *job)
+{
+	memory_end(((struct uv_unmap *)job)->mem);
+	free(job);
+}
+
+static void unmap(struct memory *mem)
+{
+	struct uv_unmap *by = mem->unmapper;
+
+	if (!by->job.ibfs->offload || offload_always(&by->job))
+		unmap_done(&by->job);
+}
+
+/*
+ * A file's pages go with its last mapping, which may be the daemon's, and its owner
+ * may have made it as large as it likes. Huge pages are few, and are to be had again
+ * when a command that gave them back is answered.
+ */
+static void unmap_by_helper(struct memory *mem, struct ibfs *ibfs, uid_t uid)
+{
+	struct uv_unmap *by = calloc(1, sizeof(*by));
+
+	if (!by)
+		return;
+	by->mem = mem;
+	by->job = (struct job){
+		.ibfs = ibfs, .pid = OFFLOAD_GIVES_BACK, .uid = uid,
+		.run = unmap_run, .done = unmap_done, .disowned = unmap_done,
+	};
+	memory_unmap_by(mem, unmap, by);
+}
+
 /* Whole pages of the file, as they are mapped. */
-static struct memory *shared_memory(const struct uv_range *range, uint64_t *off)
+static struct memory *shared_memory(struct ibfs *ibfs, const struct uv_range *range, uid_t uid,
+				    uint64_t *off)
 {
 	const struct uv_shared *shared = &range->shared;
+	struct memory *mem;
 	uint64_t from = shared->off / shared->page * shared->page;
 	uint64_t end = (shared->off + range->length + shared->page - 1) / shared->page * shared->page;
 
 	*off = shared->off - from;
-	return memory_share(shared->fd, from, end - from, shared->page);
+	mem = memory_share(shared->fd, from, end - from, shared->page);
+	if (mem && shared->page == (size_t)sysconf(_SC_PAGESIZE))
+		unmap_by_helper(mem, ibfs, uid);
+	return mem;
 }
 
 struct memory *uv_memory(struct ibfs *ibfs, struct client *client, struct uv_range *range,
@@ -303,7 +365,7 @@ struct memory *uv_memory(struct ibfs *ibfs, struct client *client, struct uv_ran
 	struct memory *memory = NULL;
 
 	if (range->shared.fd >= 0)
-		memory = shared_memory(range, off);
+		memory = shared_memory(ibfs, range, pin->uid, off);
 	if (!memory)
 		memory = process_memory(ibfs, client, range, pin, off);
 	uv_range_drop(range);

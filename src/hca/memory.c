@@ -133,6 +133,14 @@ void memory_put(struct memory *mem)
 	if (!mem || --mem->refs)
 		return;
 	guard_free(mem->guard);
+	if (mem->unmap)
+		mem->unmap(mem);
+	else
+		memory_end(mem);
+}
+
+void memory_end(struct memory *mem)
+{
 	if (mem->base)
 		munmap(mem->base, mem->size);
 	if (mem->fd >= 0)
@@ -142,6 +150,12 @@ void memory_put(struct memory *mem)
 	if (mem->gone)
 		mem->gone(mem->owner);
 	free(mem);
+}
+
+void memory_unmap_by(struct memory *mem, void (*unmap)(struct memory *mem), void *unmapper)
+{
+	mem->unmap = unmap;
+	mem->unmapper = unmapper;
 }
 
 void memory_tell(struct memory *mem, void (*gone)(void *owner), void *owner)
