@@ -26,3 +26,4 @@ memory()
 @test "registered memory: a large file that only the daemon still has" { memory left; }
 @test "registered memory: on demand, also all that a process has" { memory on_demand; }
 @test "registered memory: a page that comes late" { memory dead; }
+@test "registered memory: atomics on a page that is being written back" { memory atomics; }

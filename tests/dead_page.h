@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A page that doesn't come: of a file whose FUSE server keeps the read. The file is
- * the root of a file system of its own, which root can mount, and who is root in a
- * user namespace.
+ * A page that doesn't come, or that can't be written to: of a file whose FUSE server
+ * keeps the read, or the write of what the page was. The file is the root of a file
+ * system of its own, which root can mount, and who is root in a user namespace.
  */
 #ifndef IBFS_TESTS_DEAD_PAGE_H
 #define IBFS_TESTS_DEAD_PAGE_H
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@ struct dead_server {
 	atomic_bool asked;
 	uint64_t read;			/* the request that waits */
 	int told;			/* gets a byte then; 0: nobody is told */
+	int go;				/* gives one when a write is to be answered; 0: never */
 };
 
 static inline void dead_answer(const struct dead_server *server, uint64_t unique, int err,
@@ -42,12 +44,43 @@ static inline void dead_answer(const struct dead_server *server, uint64_t unique
 		fprintf(stderr, "answer to %u: %s\n", head.len, strerror(errno));
 }
 
-static inline void dead_read(struct dead_server *server, uint64_t unique)
+static inline void dead_tell(struct dead_server *server)
 {
-	server->read = unique;
 	server->asked = true;
 	if (server->told && write(server->told, "r", 1) != 1)
 		perror("told");
+}
+
+/* The answer to the read: a page of zeroes. */
+static inline void dead_give_page(const struct dead_server *server)
+{
+	static const char zeroes[4096];
+
+	dead_answer(server, server->read, 0, zeroes, sizeof(zeroes));
+}
+
+/* Of a server of writes, reads are answered. */
+static inline void dead_read(struct dead_server *server, uint64_t unique)
+{
+	server->read = unique;
+	if (server->go)
+		dead_give_page(server);
+	else
+		dead_tell(server);
+}
+
+/*
+ * Not for ever: a process with such a page can't end before that, and neither can one
+ * that gave it the descriptor of the file system.
+ */
+static inline void dead_write(struct dead_server *server, uint64_t unique)
+{
+	struct pollfd go = { .fd = server->go, .events = POLLIN };
+	struct fuse_write_out written = { .size = 4096 };
+
+	dead_tell(server);
+	poll(&go, 1, 30000);
+	dead_answer(server, unique, 0, &written, sizeof(written));
 }
 
 static inline void dead_serve_one(struct dead_server *server, const struct fuse_in_header *in)
@@ -77,6 +110,9 @@ static inline void dead_serve_one(struct dead_server *server, const struct fuse_
 		break;
 	case FUSE_READ:
 		dead_read(server, in->unique);
+		break;
+	case FUSE_WRITE:
+		dead_write(server, in->unique);
 		break;
 	default:
 		dead_answer(server, in->unique, -ENOSYS, NULL, 0);

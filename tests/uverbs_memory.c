@@ -3,6 +3,7 @@
  * Memory of a process behind memory regions, by libibverbs, with an RC queue
  * pair that talks to itself: uverbs_memory TEST DAEMON_PID. Run by ibfs-run.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -343,11 +344,16 @@ static uint8_t *dead_page(struct dead_server *server)
 	return page;
 }
 
-static void give_page(struct dead_server *server)
+static void await(const atomic_bool *what, const char *why)
 {
-	static const char zeroes[4096];
+	time_t until = time(NULL) + 20;
 
-	dead_answer(server, server->read, 0, zeroes, sizeof(zeroes));
+	while (!*what && time(NULL) < until)
+		;
+	if (*what)
+		return;
+	puts(why);
+	exit(1);
 }
 
 struct dead {
@@ -359,7 +365,6 @@ struct dead {
 /* A write to the page is under way, and whoever does it sleeps. */
 static void begin_dead(struct end *end, struct dead *dead)
 {
-	time_t until = time(NULL) + 20;
 	struct ibv_sge sge = { .length = 4096 };
 	struct ibv_send_wr *bad, wr = {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
@@ -377,12 +382,7 @@ static void begin_dead(struct end *end, struct dead *dead)
 	wr.wr.rdma.remote_addr = (uintptr_t)dead->page;
 	wr.wr.rdma.rkey = dead->mr->rkey;
 	CHECK(!ibv_post_send(end->qp, &wr, &bad));
-	while (!dead->server.asked && time(NULL) < until)
-		;
-	if (!dead->server.asked) {
-		puts("nobody touched the page");
-		exit(1);
-	}
+	await(&dead->server.asked, "nobody touched the page");
 }
 
 /*
@@ -398,12 +398,129 @@ static void test_dead(struct end *end)
 
 	begin_dead(end, &dead);
 	CHECK(ibv_poll_cq(end->cq, 1, &wc) == 0);
-	give_page(&dead.server);
+	dead_give_page(&dead.server);
 	while (!(n = ibv_poll_cq(end->cq, 1, &wc)) && time(NULL) < until)
 		;
 	CHECK(n == 1 && wc.status == IBV_WC_SUCCESS);
 	CHECK(filled(dead.page, 4096, 5));
 	CHECK(!ibv_dereg_mr(dead.mr) && !ibv_dereg_mr(dead.ours));
+}
+
+static void post_add(struct end *end, const struct ibv_mr *ours, const struct ibv_mr *mr)
+{
+	struct ibv_sge sge = { (uintptr_t)ours->addr, 8, ours->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.atomic = { (uintptr_t)mr->addr, .compare_add = 5, .rkey = mr->rkey },
+	};
+
+	CHECK(!ibv_post_send(end->qp, &wr, &bad));
+}
+
+/* Does the thread sleep for the kernel? proc_pid_stat(5) */
+static bool sleeps(int dir, const char *thread)
+{
+	char name[300], text[200] = "";
+	int fd;
+
+	snprintf(name, sizeof(name), "%s/stat", thread);
+	fd = openat(dir, name, O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		perror(name);
+	close(fd);
+	return strstr(text, ") D ");
+}
+
+/* So many of the daemon's threads. A process with such a page can't fork to find out. */
+static int daemon_sleepers(void)
+{
+	const struct dirent *entry;
+	char path[64];
+	DIR *dir;
+	int n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%s/task", daemon_pid);
+	dir = must(opendir(path), path);
+	while ((entry = readdir(dir)) != NULL)
+		n += entry->d_name[0] != '.' && sleeps(dirfd(dir), entry->d_name);
+	closedir(dir);
+	return n;
+}
+
+static void await_sleepers(int n, double seconds)
+{
+	for (int i = 0; i < seconds * 100 && daemon_sleepers() < n; i++)
+		usleep(10000);
+}
+
+/* A page whose server, another process, writes it back until it may go on. */
+struct slow {
+	uint64_t *word;
+	int fd, told[2], go[2];
+};
+
+static void slow_page(struct slow *slow)
+{
+	char name[] = "/tmp/uverbs_memory.XXXXXX";
+	struct dead_server server = { 0 };
+
+	dead_mount(&server, name);
+	CHECK(!pipe(slow->told) && !pipe(slow->go));
+	server.told = slow->told[1];
+	server.go = slow->go[0];
+	if (!fork()) {
+		dead_serve(&server);
+		_exit(0);
+	}
+	close(server.fd);
+	slow->fd = dead_open(name);
+	slow->word = (uint64_t *)map_fd(slow->fd, 4096, 0, MAP_SHARED);
+}
+
+static void write_back(const struct slow *slow)
+{
+	char byte;
+
+	*slow->word = 1;
+	CHECK(!sync_file_range(slow->fd, 0, 4096, SYNC_FILE_RANGE_WRITE));
+	CHECK(read(slow->told[0], &byte, 1) == 1);
+}
+
+/*
+ * Two queue pairs add to a word whose page is being written back: it can be read, but
+ * who writes to it waits. None is lost, though the one that the loop began waits there
+ * while a helper has the other.
+ */
+static void test_atomics(struct end *end)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC, .send_cq = end->cq, .recv_cq = end->cq,
+		.cap = { .max_send_wr = 16, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 1 },
+	};
+	uint8_t *own = map_fd(-1, 4096, 0, MAP_PRIVATE | MAP_ANONYMOUS);
+	struct ibv_mr *ours = must(ibv_reg_mr(end->pd, own, 4096, ACCESS), "reg own"), *mr;
+	time_t until = time(NULL) + 40;
+	struct end other = *end;
+	struct ibv_wc wc[2];
+	struct slow slow;
+	int n = 0;
+
+	other.qp = must(ibv_create_qp(end->pd, &init), "qp");
+	connect_self(&other);
+	slow_page(&slow);
+	mr = must(ibv_reg_mr(end->pd, slow.word, 4096, ACCESS), "reg");
+	write_back(&slow);
+	post_add(end, ours, mr);
+	await_sleepers(1, 20);
+	post_add(&other, ours, mr);
+	await_sleepers(2, 0.2);		/* they aren't, if all is well */
+	CHECK(write(slow.go[1], "g", 1) == 1);
+	while (n < 2 && time(NULL) < until)
+		n += ibv_poll_cq(end->cq, 2 - n, wc + n);
+	CHECK(n == 2 && wc[0].status == IBV_WC_SUCCESS && wc[1].status == IBV_WC_SUCCESS);
+	CHECK(*slow.word == 11);
+	CHECK(!ibv_destroy_qp(other.qp) && !ibv_dereg_mr(mr) && !ibv_dereg_mr(ours));
 }
 
 /* It stays so until the process is killed. */
@@ -422,7 +539,7 @@ static const struct end_test tests[] = {
 	{ "descriptor", test_descriptor }, { "shm", test_shm },
 	{ "sysv", test_sysv }, { "huge", test_huge }, { "mixed", test_mixed },
 	{ "remap", test_remap }, { "truncate", test_truncate }, { "left", test_left }, { "on_demand", test_on_demand },
-	{ "dead", test_dead }, { "dead_for_ever", test_dead_for_ever },
+	{ "dead", test_dead }, { "atomics", test_atomics }, { "dead_for_ever", test_dead_for_ever },
 	{ 0 },
 };
 

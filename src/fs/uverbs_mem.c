@@ -7,6 +7,7 @@
  * jobs, or a helper thread's.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,6 +23,7 @@
 struct uv_space_file {
 	unsigned int refs;		/* its pin's, and one a memory */
 	struct client *client;		/* kept for its memory */
+	pthread_mutex_t atomics;	/* held while one is under way: jobs may be on two threads */
 };
 
 struct uv_mem {
@@ -65,6 +67,7 @@ static void file_put(struct uv_space_file *file)
 	if (!file || --file->refs)
 		return;
 	client_put(file->client);
+	pthread_mutex_destroy(&file->atomics);
 	free(file);
 }
 
@@ -147,8 +150,7 @@ static int io_move(struct uv_io *io, void *buf, size_t len, bool write)
 	return client_move(io->mem->file->client, buf, io->addr, len, write);
 }
 
-/* Helper. A client's atomics come one after the other, as its jobs do. */
-static int io_atomic(struct uv_io *io)
+static int read_and_write(struct uv_io *io)
 {
 	uint64_t value;
 	int err = io_move(io, &io->atomic.orig, sizeof(io->atomic.orig), false);
@@ -157,6 +159,18 @@ static int io_atomic(struct uv_io *io)
 		return err;
 	value = mem_atomic_value(&io->atomic, io->atomic.orig);
 	return value == io->atomic.orig ? 0 : io_move(io, &value, sizeof(value), true);
+}
+
+/* Helper. A client's atomics come one after the other. */
+static int io_atomic(struct uv_io *io)
+{
+	pthread_mutex_t *lock = &io->mem->file->atomics;
+	int err;
+
+	pthread_mutex_lock(lock);
+	err = read_and_write(io);
+	pthread_mutex_unlock(lock);
+	return err;
 }
 
 static void io_run(struct job *job)
@@ -261,6 +275,7 @@ static struct uv_space_file *pin_file(struct uv_pin *pin, struct client *client)
 			return NULL;
 		pin->file->refs = 1;
 		pin->file->client = client_keep_memory(client);
+		pthread_mutex_init(&pin->file->atomics, NULL);
 	}
 	pin->file->refs++;
 	return pin->file;
